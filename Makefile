@@ -1,0 +1,80 @@
+# fa: fused attention from one include. `make` lists what there is to make.
+#
+# Nothing but make and a C compiler is needed; nvcc, doxygen, clang-format and python3 are used where they are found,
+# and what is left out for want of one is said.
+
+CC       ?= cc
+CFLAGS   ?= -O3
+WARNINGS ?= -Wall -Wextra
+BUILD    ?= build
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+ifndef NVCC
+NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
+PYTHON   ?= python3
+VERSION  := $(shell v=$$(sed -n 's/^\#define FA_VERSION //p' include/fa/fa.h); echo $$((v / 10000)).$$((v / 100 % 100)).$$((v % 100)))
+
+# Not empty where nvidia-smi lists a GPU, and where python3 has PyTorch. Asked once, when first needed.
+GPU   = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1))$(GPU)
+TORCH = $(eval TORCH := $(shell $(PYTHON) -c 'import importlib.util as u; print("yes" if u.find_spec("torch") else "")' 2>/dev/null))$(TORCH)
+
+.DEFAULT_GOAL := help
+.PHONY: help doc install uninstall format clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make run        denoise a photo: attention over all its pixels (IMAGE=photo.ppm)"
+	@echo "make test       run every test that this machine can run"
+	@echo "make bench      time every instance beside its reference (GRID=full for the whole grid on the CPU)"
+	@echo "make examples   build and run the ladder of examples"
+	@echo "make doc        write the documentation to $(BUILD)/doc/html (needs doxygen)"
+	@echo "make install    copy the headers, fa.pc and the CMake package to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"
+	@echo "make uninstall  remove what install put there"
+	@echo "make mutate     put small faults into the kernels and see that the tests notice"
+	@echo "make format     format the sources in place (needs clang-format)"
+	@echo "make clean      remove $(BUILD)"
+
+-include tests/tests.mk
+-include examples/examples.mk
+include tests/bench/bench.mk
+
+doc:
+	@command -v doxygen >/dev/null || { echo "make doc needs doxygen, and there is none on PATH" >&2; exit 1; }
+	@mkdir -p $(BUILD)/doc
+	@{ cat doc/Doxyfile; echo "OUTPUT_DIRECTORY = $(BUILD)/doc"; echo "PROJECT_NUMBER = $(VERSION)"; } | doxygen -
+	@echo "doc: open $(BUILD)/doc/html/index.html"
+
+format:
+	@command -v clang-format >/dev/null || { echo "make format needs clang-format, and there is none on PATH" >&2; exit 1; }
+	clang-format -i $$(git ls-files --cached --others --exclude-standard '*.h' '*.c' '*.cu')
+
+clean:
+	rm -rf $(BUILD)
+
+# ------------------------------------------------------------------ install
+
+headers     := $(patsubst include/%,%,$(shell find include/fa -name '*.h'))
+includedir   = $(PREFIX)/include
+pkgconfigdir = $(PREFIX)/share/pkgconfig
+cmakedir     = $(PREFIX)/share/cmake/fa
+
+install:
+	@for header in $(headers); do \
+	    file="$(DESTDIR)$(includedir)/$$header"; \
+	    mkdir -p "$${file%/*}" && cp include/$$header "$$file" && chmod 644 "$$file" || exit 1; \
+	done
+	@mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)"
+	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' cmake/fa.pc.in > "$(DESTDIR)$(pkgconfigdir)/fa.pc"
+	@sed -e 's|@VERSION@|$(VERSION)|' cmake/fa-config-version.cmake.in > "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
+	@cp cmake/fa-config.cmake "$(DESTDIR)$(cmakedir)/fa-config.cmake"
+	@chmod 644 "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)"/*.cmake
+	@echo "install: fa $(VERSION) is in $(DESTDIR)$(PREFIX)"
+
+# Removes the files that install wrote, then the directories of ours that this leaves empty.
+uninstall:
+	@for header in $(headers); do rm -f "$(DESTDIR)$(includedir)/$$header"; done
+	@rm -f "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)/fa-config.cmake" "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
+	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/; do echo "$(DESTDIR)$$directory"; done | sort -r \
+	    | while read -r directory; do rmdir "$$directory" 2>/dev/null || true; done
+	@echo "uninstall: fa is gone from $(DESTDIR)$(PREFIX)"

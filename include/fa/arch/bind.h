@@ -1,0 +1,68 @@
+/* bind.h: maps the generic names of the templates to one architecture (no guard: a template includes it at
+ * its start and arch/unbind.h at its end).
+ *
+ * Reads FA_ARCH (FA_CPU, 80; without it nvcc means 80 and other compilers FA_CPU) and defines
+ *
+ *   FA__ARCH            FA_CPU or 80
+ *   FA__FN              how a function of a kernel is declared
+ *   FA__TARGET          attribute that lets it use the instructions of the CPU it is compiled for
+ *   FA__UNROLL          unrolls the next loop, where fragments live in registers
+ *   FA__SHARED_ROWS     lanes that share a row of a fragment (the reduction across owners)
+ *   FA__CHAINS          independent chains of a row reduction
+ *   FA__LANES           threads of a warp
+ *   FA__FRAGMENT_ROWS(M, warps), FA__FRAGMENT_COLS(N)  what an owner holds of an M x N product
+ *   FA__AT(r, c, R, C)  where element (r, c) of an R x C fragment lies in its array
+ *   FA__OP(name)        an operation of the instruction layer: fa_cpu_name, fa_sm80_name
+ *   FA__LAYER(part)     the architecture's implementation of a template: tile, mma
+ *
+ * To add an architecture, add its case here, overriding what differs (doc/porting.md). */
+#include <fa/arch/math.h>
+
+#if defined(FA_ARCH)
+#define FA__ARCH FA_ARCH
+#elif defined(__CUDACC__)
+#define FA__ARCH 80
+#else
+#define FA__ARCH FA_CPU
+#endif
+
+#if FA__ARCH == 80
+#if defined(__CUDACC__)
+#include <fa/arch/sm80/ops.h>
+#define FA__FN static __device__ __forceinline__ FA_UNUSED
+#else
+FA__REQUIRE(0, "FA_ARCH 80 needs nvcc: compile this file with nvcc, or write FA_ARCH FA_CPU");
+#include <fa/arch/cpu/ops.h>
+#define FA__FN FA_HOOK
+#endif
+#define FA__TARGET
+#define FA__UNROLL _Pragma("unroll")
+#define FA__SHARED_ROWS 4
+#define FA__CHAINS 4
+#define FA__LANES 32
+#define FA__FRAGMENT_ROWS(M, warps) ((M) / (warps) / 8)
+#define FA__FRAGMENT_COLS(N) ((N) / 4)
+#define FA__AT(r, c, R, C) ((r) * (C) + (c))
+#define FA__OP(name) fa_sm80_##name
+#define FA__LAYER(part) <fa/arch/sm80/part.h>
+#else
+#if FA__ARCH == 90 || FA__ARCH == 100
+FA__REQUIRE(0, "FA_ARCH 90 and 100 have no schedule of their own in this version: write FA_ARCH 80, which runs on these GPUs");
+#elif FA__ARCH != FA_CPU
+FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU or 80, or leave it out");
+#undef FA__ARCH
+#define FA__ARCH FA_CPU
+#endif
+#include <fa/arch/cpu/ops.h>
+#define FA__FN static inline __attribute__((always_inline, unused)) FA__TARGET
+#define FA__TARGET FA__CPU_TARGET(FA__ISA)
+#define FA__UNROLL
+#define FA__SHARED_ROWS 1
+#define FA__CHAINS 1
+#define FA__LANES 1
+#define FA__FRAGMENT_ROWS(M, warps) (M)
+#define FA__FRAGMENT_COLS(N) (N)
+#define FA__AT(r, c, R, C) ((c) * (R) + (r))
+#define FA__OP(name) fa_cpu_##name
+#define FA__LAYER(part) <fa/arch/cpu/part.h>
+#endif

@@ -1,0 +1,11 @@
+/* dtype.h: checks FA_DTYPE and defines FA__ELEMENT, the type that stores an element. */
+#if !defined(FA_DTYPE) || !(FA_DTYPE == FA_F32 || FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 || FA_DTYPE == FA_TF32)
+FA__REQUIRE(0, "define FA_DTYPE, the type of the elements: FA_F32, FA_F16, FA_BF16 or FA_TF32");
+#undef FA_DTYPE
+#define FA_DTYPE FA_F32
+#endif
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#define FA__ELEMENT uint16_t
+#else
+#define FA__ELEMENT float
+#endif

@@ -1,0 +1,42 @@
+/**
+ * @file operand.h
+ * @brief Names that fa/tile.h and fa/mma.h share: operands, loaders, block pointers.
+ */
+#ifndef FA_ARCH_OPERAND_H
+#define FA_ARCH_OPERAND_H
+
+#include <fa/fa.h>
+
+/** @name Values of FA_OPERAND, FA_LOADER and FA_A
+ *  @{ */
+#define FA_OPERAND_A 1  /**< M rows by K columns */
+#define FA_OPERAND_B 2  /**< N rows by K columns, as K is for Q K^T */
+#define FA_OPERAND_BT 3 /**< K rows by N columns, as V is for P V */
+#define FA_BLOCK 1      /**< loader: block pointer */
+#define FA_POINTER 2    /**< loader: a function that gives every row's address */
+#define FA_SHARED 1     /**< FA_A: A is a tile */
+#define FA_FRAGMENT 2   /**< FA_A: A is in registers */
+/** @} */
+
+/** A block pointer: a matrix in memory and the row at which the next tile starts. */
+typedef struct fa_block {
+    const void *data;   /**< element (0, 0), 16-byte aligned */
+    int64_t stride_row; /**< elements; a multiple of 16 bytes, 0 repeats one row */
+    int rows, cols;     /**< bounds: what lies outside reads as zero; cols a multiple of 8 */
+    int row;            /**< first row of the next tile */
+} fa_block;
+
+/** A block pointer to the first row of a (rows, cols) matrix whose rows are stride_row elements apart. */
+FA_HOOK fa_block fa_block_at(const void *data, int rows, int cols, int64_t stride_row) {
+    fa_block b;
+    b.data = data;
+    b.stride_row = stride_row;
+    b.rows = rows;
+    b.cols = cols;
+    b.row = 0;
+    return b;
+}
+
+/** Moves a block pointer down by some rows (up, if negative). */
+FA_HOOK void fa_block_advance(fa_block *block, int rows) { block->row += rows; }
+#endif

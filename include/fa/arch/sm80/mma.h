@@ -1,0 +1,30 @@
+/* sm80/mma.h: products of tiles by mma.sync. A warp computes FA_M / FA_WARPS rows (one or two blocks of 16) of all FA_N
+ * columns. Of every 16 x 8 block, lane l holds rows l / 4 and l / 4 + 8, columns l % 4 * 2 and the next: fragments are
+ * kept as FA_M / FA_WARPS / 8 rows of FA_N / 4 columns. */
+#include <fa/arch/sm80/layout.h>
+
+FA__REQUIRE(FA_M % (FA_WARPS * 16) == 0, "FA_M is not a multiple of 16 * FA_WARPS, the rows that the warps compute");
+FA__REQUIRE(FA_B == FA_OPERAND_BT || FA_N % 16 == 0, "FA_N is not a multiple of 16, which FA_OPERAND_B needs on a GPU");
+FA__REQUIRE(FA_A == FA_SHARED || FA_K % 16 == 0, "FA_K is not a multiple of 16, which FA_FRAGMENT needs on a GPU");
+
+enum {
+    FA__MMA(_BLOCKS) = FA_M / FA_WARPS / 16, /* of 16 rows, for each warp */
+    FA__MMA(_ROWS) = 2 * FA__MMA(_BLOCKS),
+    FA__MMA(_N) = FA__SM80_PADDED(FA_N, (int)sizeof(FA__ELEMENT)), /* as V's columns are padded */
+    FA__MMA(_COLS) = FA__MMA(_N) / 4,
+    FA__MMA(_K) = FA__SM80_PADDED(FA_K, (int)sizeof(FA__ELEMENT)),
+    FA__MMA(_A_PITCH) = FA__SM80_PITCH(FA_K, (int)sizeof(FA__ELEMENT)),
+    FA__MMA(_B_PITCH) = FA__SM80_PITCH(FA_B == FA_OPERAND_B ? FA_K : FA_N, (int)sizeof(FA__ELEMENT)),
+};
+
+typedef struct FA__MMA(_acc) {
+    float x[FA__MMA(_ROWS) * FA__MMA(_COLS)];
+} FA__MMA(_acc);
+
+FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * (16 * FA__MMA(_BLOCKS)) + r / 2 * 16 + r % 2 * 8 + thread % 32 / 4; }
+
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#include <fa/arch/sm80/mma_half.h>
+#else
+#include <fa/arch/sm80/mma_tf32.h>
+#endif

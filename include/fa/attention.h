@@ -1,0 +1,278 @@
+/**
+ * @file attention.h
+ * @brief Exact fused attention, forward: softmax(scale * Q K^T, masked and modified) V. A template header.
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * struct my_args { float slope; };
+ * FA_HOOK float my_bias(const struct my_args *u, float score, fa_index at) {
+ *     return score + u->slope * at.distance;
+ * }
+ *
+ * #define FA_NAME      attn
+ * #define FA_DTYPE     FA_BF16
+ * #define FA_HEAD_DIM  128
+ * #define FA_MASK      fa_causal
+ * #define FA_SCORE     my_bias
+ * #define FA_USER_ARGS struct my_args
+ * #include <fa/attention.h>   // defines attn_forward(), attn_plan(), attn_workspace()
+ * @endcode
+ *
+ * | parameter     | required | default          | meaning |
+ * |---------------|----------|------------------|---------|
+ * | FA_NAME       | yes      |                  | prefix of every generated name |
+ * | FA_DTYPE      | yes      |                  | FA_F32, FA_F16, FA_BF16 or FA_TF32: type of q, k, v and o |
+ * | FA_HEAD_DIM   | yes      |                  | head dimension of q and k: a multiple of 8 from 8 to 256 |
+ * | FA_HEAD_DIM_V | no       | FA_HEAD_DIM      | head dimension of v and o, likewise |
+ * | FA_MASK       | no       | every key        | a mask: fa_causal, ... (fa/mask.h) or your own |
+ * | FA_SCORE      | no       | unchanged        | a score hook: fa_alibi, ... (fa/score.h) or your own |
+ * | FA_USER_ARGS  | no       | none             | the type that args.user points to; every hook gets a copy's address |
+ * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage |
+ * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
+ * | FA_ARCH       | no       | by the compiler  | FA_CPU or 80; without it nvcc makes 80, other compilers FA_CPU |
+ * | FA_SUB        | no       |                  | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
+ * | FA_BLOCK_M    | no       | tuned            | queries of a tile: a multiple of 16; on GPUs 16 or 32 a warp |
+ * | FA_BLOCK_N    | no       | tuned            | keys of a tile: a multiple of 16 |
+ * | FA_WARPS      | no       | tuned            | warps of a thread block (GPU) |
+ * | FA_STAGES     | no       | tuned            | tiles of K and V in flight, 1 or 2 (GPU) |
+ *
+ * Generates
+ *
+ *     fa_status NAME_forward(const fa_attention_args *args, fa_stream stream);
+ *     fa_status NAME_plan(const fa_attention_args *args, fa_plan *plan);
+ *     size_t    NAME_workspace(const fa_attention_args *args);
+ *
+ * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
+ * the CPU it returns when o is written. NAME_plan() says what would run; with a mask on a GPU it counts the tiles there
+ * and waits for the answer. NAME_workspace() is 0 in this version.
+ */
+#include <fa/fa.h>
+#include <fa/arch/operand.h>
+#include <fa/kernel/check.h>
+#include <fa/mask.h>
+#include <fa/score.h>
+
+#if !defined(FA_NAME)
+#error "fa/attention.h: define FA_NAME, the prefix of every generated name, before including it"
+#define FA_NAME fa_unnamed
+#endif
+#if !defined(FA_SUB)
+#define FA__SUB_DEFAULTED
+#define FA_SUB FA__EMPTY
+#endif
+#define FA__ATTN(x) FA__CAT3(FA_NAME, FA_SUB, x)
+#if !defined(FA_API)
+#define FA_API static FA_UNUSED
+#endif
+
+#if defined(FA_DECLARE)
+FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream);
+FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan);
+FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args);
+#else
+
+#include <fa/arch/bind.h>
+#include <fa/arch/dtype.h>
+#if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || FA_HEAD_DIM % 8 != 0
+FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256 (pad q and k with zeros and set args.scale)");
+#undef FA_HEAD_DIM
+#define FA_HEAD_DIM 64
+#endif
+#if !defined(FA_HEAD_DIM_V)
+#define FA_HEAD_DIM_V FA_HEAD_DIM
+#elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || FA_HEAD_DIM_V % 8 != 0
+FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256");
+#undef FA_HEAD_DIM_V
+#define FA_HEAD_DIM_V FA_HEAD_DIM
+#endif
+#include <fa/kernel/attention_tiles.h>
+#if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M % 16 != 0
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16");
+#undef FA_BLOCK_M
+#define FA_BLOCK_M FA__TABLE_M
+#endif
+#if FA_BLOCK_N + 0 < 16 || FA_BLOCK_N % 16 != 0
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
+#undef FA_BLOCK_N
+#define FA_BLOCK_N FA__TABLE_N
+#endif
+#if FA_STAGES != 1 && FA_STAGES != 2
+FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2");
+#undef FA_STAGES
+#define FA_STAGES 1
+#endif
+#if FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS > 32 || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
+FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp can hold");
+#undef FA_WARPS
+#define FA_WARPS (FA_BLOCK_M / 16)
+#endif
+#define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: a half of the second-level cache of an A100 or H100 */
+
+#if defined(FA_MASK)
+#define FA__HAS_MASK 1
+#define FA__MASK_NEEDS FA__SHIPPED_NEEDS(FA_MASK)
+#else
+#define FA__HAS_MASK 0
+#define FA__MASK_NEEDS 0
+#endif
+#if defined(FA_SCORE)
+#define FA__HAS_SCORE 1
+#define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
+#else
+#define FA__HAS_SCORE 0
+#define FA__SCORE_NEEDS 0
+#endif
+#if defined(FA_USER_ARGS)
+#define FA__HAS_USER 1
+#define FA__USER(p) (&(p)->user)
+#else
+#define FA__HAS_USER 0
+#define FA__USER(p) ((const FA_USER_ARGS *)0)
+#endif
+#define FA__PARAMS FA__ATTN(__params)
+
+/* What a worker is given: the arguments, the user's, and what the host derived from them. */
+typedef struct FA__PARAMS {
+    fa_attention_args args;
+#if FA__HAS_USER
+    FA_USER_ARGS user;
+#endif
+    float scale;      /* applied before a score hook */
+    float scale_log2; /* of the exponent: exp2(score * scale_log2) */
+    int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
+    int blocks_m;     /* blocks of queries of a head */
+    int section;      /* heads whose blocks are interleaved */
+    uint32_t items;   /* blocks_m * batch * heads */
+} FA__PARAMS;
+FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
+
+/* The class of the tile of block_n keys that starts at key0. */
+FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int key0, int block_n) {
+#if FA__HAS_MASK
+    box.keys.begin = key0;
+    box.keys.end = p->args.seqlen_k - key0 < block_n ? p->args.seqlen_k : key0 + block_n;
+    return FA__CAT(FA_MASK, _tile)(FA__USER(p), box);
+#else
+    (void)p, (void)box, (void)key0, (void)block_n;
+    return FA_FULL;
+#endif
+}
+
+/* The queries and the head of a work item. Heads go in sections whose K and V fit in the cache; within a section the
+ * later blocks of queries come first: with a causal mask they take longest, and short ones fill the end. */
+FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
+    uint32_t all = (uint32_t)p->args.batch * (uint32_t)p->args.heads, size = (uint32_t)p->section * (uint32_t)p->blocks_m;
+    uint32_t first = item / size * (uint32_t)p->section, in_section = item % size;
+    uint32_t heads = all - first < (uint32_t)p->section ? all - first : (uint32_t)p->section;
+    uint32_t row = in_section / heads, of = first + in_section % heads;
+    int begin = (p->blocks_m - 1 - (int)row) * block_m;
+    fa_box box;
+    box.args = &p->args;
+    box.batch = (int)(of / (uint32_t)p->args.heads);
+    box.head = (int)(of % (uint32_t)p->args.heads);
+    box.head_kv = box.head / (p->args.heads / p->args.heads_kv);
+    box.queries.begin = begin;
+    box.queries.end = p->args.seqlen_q - begin < block_m ? p->args.seqlen_q : begin + block_m;
+    box.keys.begin = 0;
+    box.keys.end = p->args.seqlen_k;
+    return box;
+}
+
+/* Visited and masked tiles of a work item: what NAME_plan() sums up. */
+FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int64_t *visited, int64_t *masked) {
+    fa_box box = FA__ATTN(__box)(p, item, FA_BLOCK_M);
+    for (int64_t key0 = 0; key0 < p->args.seqlen_k; key0 += FA_BLOCK_N) {
+        fa_tile_class of = FA__ATTN(__classify)(p, box, (int)key0, FA_BLOCK_N);
+        *visited += of != FA_EMPTY;
+        *masked += of == FA_PARTIAL;
+    }
+}
+
+/* Checks the arguments and derives the parameters. */
+static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p) {
+    static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT), FA_DTYPE,
+                                          FA__MASK_NEEDS | FA__SCORE_NEEDS, FA__HAS_USER};
+    fa_status status = fa__check_attention(&instance, args);
+    if (status != FA_OK) return status;
+    memset(p, 0, sizeof *p);
+    p->args = *args;
+#if FA__HAS_USER
+    memcpy(&p->user, args->user, sizeof p->user);
+#endif
+    float scale = args->scale == 0.0f ? 1.0f / sqrtf((float)FA_HEAD_DIM) : args->scale;
+    p->scale = scale;
+    p->negate = !FA__HAS_SCORE && scale < 0.0f;
+    p->scale_log2 = FA__HAS_SCORE ? FA__LOG2_E : fabsf(scale) * FA__LOG2_E;
+    int64_t blocks = ((int64_t)args->seqlen_q + FA_BLOCK_M - 1) / FA_BLOCK_M, heads = (int64_t)args->batch * args->heads;
+    if (heads > 0 && blocks > (int64_t)INT32_MAX / heads)
+        return FA__FAIL(FA_ERROR_ARGUMENT, "%s: batch * heads * blocks of %d queries is %lld * %lld: at most 2^31 - 1 are possible in one call",
+                        instance.name, FA_BLOCK_M, (long long)heads, (long long)blocks);
+    p->blocks_m = (int)blocks;
+    p->items = (uint32_t)(blocks * heads);
+    int64_t section = 1;
+    if (FA__HAS_MASK && args->seqlen_k > 0) {
+        int64_t bytes = (int64_t)args->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT);
+        section = FA__SECTION_BYTES / bytes * (args->heads_kv ? args->heads / args->heads_kv : 1);
+        section = section < 1 ? 1 : section > heads ? heads : section;
+    }
+    p->section = (int)(section < 1 ? 1 : section);
+    return FA_OK;
+}
+
+/* What NAME_plan() says of every architecture alike. */
+static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan) {
+    memset(plan, 0, sizeof *plan);
+    plan->block_m = FA_BLOCK_M;
+    plan->block_n = FA_BLOCK_N;
+    plan->stages = FA_STAGES;
+    plan->warps = FA_WARPS;
+    plan->blocks = p->items;
+    plan->tiles_total = (int64_t)p->items * (((int64_t)p->args.seqlen_k + FA_BLOCK_N - 1) / FA_BLOCK_N);
+    if (!FA__HAS_MASK) plan->tiles_visited = plan->tiles_total;
+}
+
+#if FA__ARCH == FA_CPU
+#include <fa/kernel/attention_cpu.h>
+#else
+#include <fa/kernel/attention_gpu.h>
+#endif
+
+/** Bytes of workspace that NAME_forward() needs with these arguments: 0 in this version. */
+FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
+    (void)args;
+    return 0;
+}
+
+#undef FA__PARAMS
+#undef FA__SECTION_BYTES
+#undef FA__HAS_MASK
+#undef FA__MASK_NEEDS
+#undef FA__HAS_SCORE
+#undef FA__SCORE_NEEDS
+#undef FA__HAS_USER
+#undef FA__USER
+#undef FA__ELEMENT
+#include <fa/kernel/attention_tiles_end.h>
+#include <fa/arch/unbind.h>
+#endif
+
+#undef FA__ATTN
+#if defined(FA__SUB_DEFAULTED)
+#undef FA__SUB_DEFAULTED
+#undef FA_NAME
+#undef FA_DTYPE
+#endif
+#undef FA_SUB
+#undef FA_ARCH
+#undef FA_HEAD_DIM
+#undef FA_HEAD_DIM_V
+#undef FA_MASK
+#undef FA_SCORE
+#undef FA_USER_ARGS
+#undef FA_API
+#undef FA_DECLARE
+#undef FA_BLOCK_M
+#undef FA_BLOCK_N
+#undef FA_WARPS
+#undef FA_STAGES

@@ -1,0 +1,346 @@
+/**
+ * @file fa.h
+ * @brief Types, status codes, arguments and helpers that every instance shares.
+ *
+ * `fa` is a header-only library: a header such as fa/attention.h is a template that you
+ * instantiate by defining a few macros and including it. This file holds what is *not* a
+ * template. It may be included any number of times, from C11 and from C++17 (nvcc).
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #define FA_NAME     attn
+ * #define FA_DTYPE    FA_F32
+ * #define FA_HEAD_DIM 64
+ * #include <fa/attention.h>
+ *
+ * static fa_status run(float *q, float *k, float *v, float *o) {
+ *     fa_attention_args a = fa_attention_defaults();
+ *     a.batch = 1, a.heads = a.heads_kv = 4, a.seqlen_q = a.seqlen_k = 100;
+ *     a.q = fa_tensor_bhsd(q, 4, 100, 64), a.k = fa_tensor_bhsd(k, 4, 100, 64);
+ *     a.v = fa_tensor_bhsd(v, 4, 100, 64), a.o = fa_tensor_bhsd(o, 4, 100, 64);
+ *     return attn_forward(&a, 0);
+ * }
+ * @endcode
+ *
+ * Host functions are thread-safe; none of them allocates device memory or synchronises
+ * unless its description says so.
+ */
+#ifndef FA_FA_H
+#define FA_FA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/** Version of the library: major * 10000 + minor * 100 + patch. */
+#define FA_VERSION 100
+
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a (nvcc without -arch picks an older one)"
+#endif
+
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "fa relies on infinities (masked scores, empty rows): compile without -ffast-math and -ffinite-math-only"
+#endif
+
+/** @name Data types (values of FA_DTYPE)
+ *  Codes start at 1, so that a misspelt name, which the preprocessor reads as 0, is caught.
+ *  @{ */
+#define FA_F32 1  /**< float. On GPUs: fp32-accurate products from split tf32 operands. */
+#define FA_F16 2  /**< IEEE binary16, stored as ::fa_f16. */
+#define FA_BF16 3 /**< bfloat16, stored as ::fa_bf16. */
+#define FA_TF32 4 /**< float in memory, one tf32 product on GPUs; the same as FA_F32 on the CPU. */
+/** @} */
+
+/** Value of FA_ARCH: the schedule for the host's processor. GPU schedules are named by number: 80. */
+#define FA_CPU 1
+
+typedef uint16_t fa_f16;  /**< Storage of an FA_F16 element (the bits of an IEEE binary16). */
+typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of a float). */
+
+/** @name Linkage of generated functions (values of FA_API) and of hooks
+ *  @{ */
+#if defined(__cplusplus)
+#define FA_EXTERN extern "C" /**< External C linkage: one file instantiates, others use FA_DECLARE. */
+#else
+#define FA_EXTERN extern
+#endif
+#define FA_UNUSED __attribute__((unused))
+#if defined(__CUDACC__)
+/** Every hook starts with FA_HOOK: a function that is inlined into kernels, on every architecture. */
+#define FA_HOOK static __host__ __device__ __forceinline__ FA_UNUSED
+#else
+#define FA_HOOK static inline __attribute__((always_inline, unused))
+#endif
+/** @} */
+
+/** A CUDA stream (cudaStream_t); the CPU ignores it. 0 is the default stream. */
+typedef struct CUstream_st *fa_stream;
+
+/** What a hook's first argument points to when FA_USER_ARGS is not defined: nothing. */
+typedef struct fa_no_user FA_USER_ARGS;
+
+/* ------------------------------------------------------------------ errors */
+
+/** What every host function returns. */
+typedef enum fa_status {
+    FA_OK = 0,
+    FA_ERROR_ARGUMENT,     /**< An argument is wrong: fa_last_error() says which, its value, what was wanted. */
+    FA_ERROR_WORKSPACE,    /**< The workspace is missing or too small. */
+    FA_ERROR_NO_DEVICE,    /**< A GPU instance was called and there is no usable GPU or driver. */
+    FA_ERROR_ARCHITECTURE, /**< The program holds no code for this GPU: the message names the flag to compile with. */
+    FA_ERROR_RESOURCE,     /**< The device or the system cannot give what the kernel needs (shared memory, threads). */
+    FA_ERROR_CUDA          /**< The CUDA runtime refused: the message has its words. */
+} fa_status;
+
+/** The name of a status, such as "FA_ERROR_ARGUMENT". Never NULL. */
+static inline FA_UNUSED const char *fa_status_string(fa_status status) {
+    switch (status) {
+    case FA_OK: return "FA_OK";
+    case FA_ERROR_ARGUMENT: return "FA_ERROR_ARGUMENT";
+    case FA_ERROR_WORKSPACE: return "FA_ERROR_WORKSPACE";
+    case FA_ERROR_NO_DEVICE: return "FA_ERROR_NO_DEVICE";
+    case FA_ERROR_ARCHITECTURE: return "FA_ERROR_ARCHITECTURE";
+    case FA_ERROR_RESOURCE: return "FA_ERROR_RESOURCE";
+    case FA_ERROR_CUDA: return "FA_ERROR_CUDA";
+    }
+    return "not an fa_status";
+}
+
+/** @cond PRIVATE */
+#define FA__CAT_(a, b) a##b
+#define FA__CAT(a, b) FA__CAT_(a, b)
+#define FA__CAT3_(a, b, c) a##b##c
+#define FA__CAT3(a, b, c) FA__CAT3_(a, b, c)
+#define FA__CAT4_(a, b, c, d) a##b##c##d
+#define FA__CAT4(a, b, c, d) FA__CAT4_(a, b, c, d)
+#define FA__STR_(a) #a
+#define FA__STR(a) FA__STR_(a)
+#define FA__EMPTY
+#if defined(__cplusplus)
+#define FA__STATIC_ASSERT(condition, message) static_assert(condition, message)
+#else
+#define FA__STATIC_ASSERT(condition, message) _Static_assert(condition, message)
+#endif
+/* An error of the instance being defined: its name, then what to write. */
+#define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
+#define FA__ERROR_BYTES 512
+/* What a shipped hook needs to find set, as bits of fa__instance.needs. FA__SHIPPED_NEEDS(hook) gives them, and 0 for a
+ * hook of the user's: pasted with FA__NEEDS_, a shipped name expands to two arguments, of which the second is taken. */
+#define FA__NEED_PREFIX 1
+#define FA__NEED_DOCUMENT 2
+#define FA__NEED_ALIBI 4
+#define FA__NEED_SOFTCAP 8
+#define FA__NEED_BIAS 16
+#define FA__NEED_KEY_BIAS 32
+#define FA__NEEDS_fa_prefix ~, FA__NEED_PREFIX
+#define FA__NEEDS_fa_document ~, FA__NEED_DOCUMENT
+#define FA__NEEDS_fa_alibi ~, FA__NEED_ALIBI
+#define FA__NEEDS_fa_softcap ~, FA__NEED_SOFTCAP
+#define FA__NEEDS_fa_bias ~, FA__NEED_BIAS
+#define FA__NEEDS_fa_key_bias ~, FA__NEED_KEY_BIAS
+#define FA__SECOND_(a, b, ...) b
+#define FA__SECOND(...) FA__SECOND_(__VA_ARGS__)
+#define FA__SHIPPED_NEEDS(hook) FA__SECOND(FA__CAT(FA__NEEDS_, hook), 0, ~)
+/* One store a thread for the whole program: a weak definition in every file, merged by the linker. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+__attribute__((weak)) __thread char fa__error[FA__ERROR_BYTES];
+#if defined(__cplusplus)
+}
+#endif
+/* Stores a message and returns the status. */
+#define FA__FAIL(status, ...) (snprintf(fa__error, FA__ERROR_BYTES, __VA_ARGS__), (status))
+/** @endcond */
+
+/** The message of this thread's last failed call: which argument was wrong, its value, what was wanted.
+ *  "" before the first failure; a successful call leaves it alone. */
+static inline FA_UNUSED const char *fa_last_error(void) { return fa__error; }
+
+/* --------------------------------------------------------------- arguments */
+
+/** A (batch, heads, seqlen, head_dim) tensor: strides in elements, the head dimension contiguous.
+ *  Strides are non-negative multiples of 16 bytes (0 broadcasts); data is 16-byte aligned. */
+typedef struct fa_tensor {
+    void *data;
+    int64_t stride_batch, stride_head, stride_seq;
+} fa_tensor;
+
+/** A contiguous (batch, heads, seqlen, head_dim) tensor. */
+static inline FA_UNUSED fa_tensor fa_tensor_bhsd(const void *data, int heads, int seqlen, int head_dim) {
+    fa_tensor t;
+    t.data = (void *)(uintptr_t)data;
+    t.stride_seq = head_dim;
+    t.stride_head = (int64_t)seqlen * head_dim;
+    t.stride_batch = (int64_t)heads * seqlen * head_dim;
+    return t;
+}
+
+/** A contiguous (batch, seqlen, heads, head_dim) tensor. */
+static inline FA_UNUSED fa_tensor fa_tensor_bshd(const void *data, int heads, int seqlen, int head_dim) {
+    fa_tensor t;
+    t.data = (void *)(uintptr_t)data;
+    t.stride_head = head_dim;
+    t.stride_seq = (int64_t)heads * head_dim;
+    t.stride_batch = (int64_t)seqlen * heads * head_dim;
+    return t;
+}
+
+/** The arguments of every attention instance. Pointers are device pointers for a GPU instance and
+ *  host pointers for a CPU one, but for `user`, which is always a host pointer.
+ *  All-zero bytes are valid; fa_attention_defaults() differs from them only in the two windows (-1). */
+typedef struct fa_attention_args {
+    fa_tensor q;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM) */
+    fa_tensor k;    /**< (batch, heads_kv, seqlen_k, FA_HEAD_DIM) */
+    fa_tensor v;    /**< (batch, heads_kv, seqlen_k, FA_HEAD_DIM_V) */
+    fa_tensor o;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM_V), written */
+    float *lse;     /**< (batch, heads, seqlen_q) contiguous, written: natural log of the sum of exp(score); NULL: not wanted */
+    int batch;      /**< number of sequences, 0 or more */
+    int heads;      /**< query heads; a multiple of heads_kv */
+    int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
+    int seqlen_q;   /**< queries a sequence, 0 or more */
+    int seqlen_k;   /**< keys a sequence, 0 or more */
+    float scale;    /**< multiplies q.k; 0 means 1/sqrt(FA_HEAD_DIM) */
+    int window_left;  /**< fa_sliding_window: keys before the query's own position; negative: unbounded */
+    int window_right; /**< fa_sliding_window: keys after it; negative: unbounded */
+    float softcap;    /**< fa_softcap: the cap, greater than 0 */
+    const float *alibi_slopes; /**< fa_alibi: (heads) */
+    const void *bias;          /**< fa_bias: FA_DTYPE, (batch, heads, seqlen_q, seqlen_k) by the strides below, key stride 1 */
+    int64_t bias_stride_batch, bias_stride_head, bias_stride_query; /**< elements; 0 broadcasts */
+    const float *key_bias;     /**< fa_key_bias: (batch, heads, seqlen_k) by the strides below, key stride 1 */
+    int64_t key_bias_stride_batch, key_bias_stride_head; /**< elements; 0 broadcasts */
+    const int *prefix;         /**< fa_prefix: (batch) keys that every query sees */
+    const int *document_q;     /**< fa_document: (batch, seqlen_q) ids */
+    const int *document_k;     /**< fa_document: (batch, seqlen_k) ids */
+    const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
+    void *workspace;           /**< as many bytes as NAME_workspace() says; NULL when it says 0 */
+    size_t workspace_bytes;
+    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+} fa_attention_args;
+
+/** Arguments with nothing set: all zero, but for unbounded windows. */
+static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
+    fa_attention_args a;
+    memset(&a, 0, sizeof a);
+    a.window_left = a.window_right = -1;
+    return a;
+}
+
+/** What NAME_plan() says: which kernel would run, and how much of the score matrix it visits. */
+typedef struct fa_plan {
+    const char *schedule; /**< "cpu-avx512", "sm_80", ... */
+    int arch;             /**< FA_CPU or 80, 90, 100: which schedule */
+    int block_m, block_n; /**< queries and keys of a tile */
+    int stages;           /**< tiles of K and V in flight */
+    int warps;            /**< warps of a thread block (CPU: 1) */
+    int threads;          /**< threads of a thread block; CPU: worker threads */
+    int64_t blocks;       /**< thread blocks of the launch; CPU: work items */
+    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of a worker, on its stack */
+    size_t workspace_bytes; /**< what NAME_workspace() says */
+    int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
+    int64_t tiles_visited;  /**< of these, computed: all that hold a visible element */
+    int64_t tiles_masked;   /**< of the visited, those where the mask is applied element by element */
+    int64_t tiles_skipped;  /**< total minus visited */
+} fa_plan;
+
+/* ------------------------------------------------- what hooks are told */
+
+/** A half-open range of positions. Empty when end <= begin. */
+typedef struct fa_range {
+    int begin, end;
+} fa_range;
+
+/** One element of the score matrix, as a hook sees it. */
+typedef struct fa_index {
+    const fa_attention_args *args; /**< the call's arguments, readable where the hook runs (never read args->user) */
+    int batch, head, head_kv;
+    int query, key;
+    float distance; /**< key - (query + seqlen_k - seqlen_q): 0 on the bottom-right aligned diagonal, negative before it */
+    int dtype;      /**< FA_DTYPE of the instance, a compile-time constant */
+} fa_index;
+
+/** A block of the score matrix, as a mask's block functions see it. */
+typedef struct fa_box {
+    const fa_attention_args *args;
+    int batch, head, head_kv;
+    fa_range queries, keys; /**< inside the sequences */
+} fa_box;
+
+/** What a mask says of a box. */
+typedef enum fa_tile_class {
+    FA_EMPTY = 0, /**< no element is kept: the block is skipped */
+    FA_PARTIAL,   /**< some may be kept: keep() is asked for every element */
+    FA_FULL       /**< every element is kept: the block pays for no masking */
+} fa_tile_class;
+
+/* ------------------------------------------------------- conversions, host */
+
+/** @cond PRIVATE */
+FA_HOOK uint32_t fa__bits(float x) {
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
+FA_HOOK float fa__from_bits(uint32_t u) {
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+/** @endcond */
+
+/** bfloat16 to float, exactly. */
+FA_HOOK float fa_bf16_to_float(fa_bf16 h) { return fa__from_bits((uint32_t)h << 16); }
+
+/** float to bfloat16, to nearest even; NaN stays NaN. */
+FA_HOOK fa_bf16 fa_bf16_from_float(float x) {
+    uint32_t u = fa__bits(x);
+    uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
+    uint32_t nan = (u >> 16) | 0x40u;
+    return (fa_bf16)((u & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded);
+}
+
+/** binary16 to float, exactly. */
+FA_HOOK float fa_f16_to_float(fa_f16 h) {
+    /* Shift exponent and mantissa into place and let one multiplication by 2^112 correct the bias:
+     * it also normalises subnormals. Infinity and NaN need their exponent filled up. */
+    uint32_t magnitude = (uint32_t)(h & 0x7FFFu) << 13;
+    uint32_t finite = fa__bits(fa__from_bits(magnitude) * 0x1p112f);
+    uint32_t special = magnitude | 0x7F800000u;
+    uint32_t u = (h & 0x7C00u) == 0x7C00u ? special : finite;
+    return fa__from_bits(u | (uint32_t)(h & 0x8000u) << 16);
+}
+
+/** float to binary16, to nearest even, overflowing to infinity; NaN stays NaN. */
+FA_HOOK fa_f16 fa_f16_from_float(float x) {
+    uint32_t u = fa__bits(x), sign = (u >> 16) & 0x8000u;
+    u &= 0x7FFFFFFFu;
+    /* Subnormal results: adding 0.5 leaves the value, rounded to units of 2^-24, in the low bits. */
+    uint32_t subnormal = fa__bits(fa__from_bits(u) + 0.5f) - 0x3F000000u;
+    uint32_t normal = (u + 0xC8000FFFu + ((u >> 13) & 1u)) >> 13;
+    uint32_t h = u < 0x38800000u ? subnormal : normal;
+    h = u >= 0x477FF000u ? 0x7C00u : h;
+    h = u > 0x7F800000u ? 0x7E00u : h;
+    return (fa_f16)(sign | h);
+}
+
+/** Bytes of an element of a data type. */
+FA_HOOK int fa_dtype_bytes(int dtype) { return dtype == FA_F16 || dtype == FA_BF16 ? 2 : 4; }
+
+/** Reads element i of an array of a data type. */
+FA_HOOK float fa_load_element(const void *data, int64_t i, int dtype) {
+    return dtype == FA_BF16 ? fa_bf16_to_float(((const fa_bf16 *)data)[i])
+           : dtype == FA_F16 ? fa_f16_to_float(((const fa_f16 *)data)[i])
+                             : ((const float *)data)[i];
+}
+
+/** Writes element i of an array of a data type, rounding to nearest even. */
+FA_HOOK void fa_store_element(void *data, int64_t i, int dtype, float x) {
+    if (dtype == FA_BF16) ((fa_bf16 *)data)[i] = fa_bf16_from_float(x);
+    else if (dtype == FA_F16) ((fa_f16 *)data)[i] = fa_f16_from_float(x);
+    else ((float *)data)[i] = x;
+}
+
+#endif

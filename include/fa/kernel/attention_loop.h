@@ -1,0 +1,269 @@
+/* attention_loop.h: the plain schedule of the forward, for the CPU and for GPUs with mma.sync and cp.async.
+ *
+ * A worker (a thread block of FA_WARPS warps; a core) takes FA_BLOCK_M queries of one head, walks the tiles of
+ * FA_BLOCK_N keys that the mask leaves it, and keeps O and the softmax state in registers (FlashAttention-2, Dao,
+ * arXiv 2307.08691). Nothing here knows the architecture: fragments say where their elements lie (fa/mma.h), and
+ * copies that have already landed make waits and barriers empty.
+ *
+ * Copies run ahead of the products. With one stage the next K is fetched during the softmax and V during Q K^T; with
+ * two, the whole next tile is fetched during this one, and one barrier a tile suffices. */
+
+/* ---- the pieces, from the public templates ---- */
+
+#define FA__PART FA__CAT(FA__VARIANT, _qtile)
+#define FA_ROWS FA_BLOCK_M
+#define FA_COLS FA_HEAD_DIM
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _ktile)
+#define FA_ROWS FA_BLOCK_N
+#define FA_COLS FA_HEAD_DIM
+#define FA_OPERAND FA_OPERAND_B
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _vtile)
+#define FA_ROWS FA_BLOCK_N
+#define FA_COLS FA_HEAD_DIM_V
+#define FA_OPERAND FA_OPERAND_BT
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _otile)
+#define FA_ROWS FA_BLOCK_M
+#define FA_COLS FA_HEAD_DIM_V
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _qk)
+#define FA_M FA_BLOCK_M
+#define FA_N FA_BLOCK_N
+#define FA_K FA_HEAD_DIM
+#include <fa/mma.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _pv)
+#define FA_M FA_BLOCK_M
+#define FA_N FA_HEAD_DIM_V
+#define FA_K FA_BLOCK_N
+#define FA_A FA_FRAGMENT
+#define FA_B FA_OPERAND_BT
+#include <fa/mma.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _softmax)
+#define FA_ROWS FA__FRAGMENT_ROWS(FA_BLOCK_M, FA_WARPS)
+#define FA_COLS FA__FRAGMENT_COLS(FA_BLOCK_N)
+#include <fa/softmax.h>
+
+#include <fa/arch/dtype.h>
+#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+
+/* What a worker shares: tiles, and what the mask says of the next tiles. O takes Q's place in the end. */
+typedef struct FA__LOOP(_shared) {
+    union {
+        FA__LOOP(_qtile_tile) q;
+        FA__LOOP(_otile_tile) o;
+    } qo;
+    FA__LOOP(_ktile_tile) k[FA_STAGES];
+    FA__LOOP(_vtile_tile) v[FA_STAGES];
+#if FA__HAS_MASK
+    uint32_t visit[FA_WARPS], full[FA_WARPS];
+#endif
+} FA__LOOP(_shared);
+
+/* ---- the walk over the tiles of a row of blocks ---- */
+
+typedef struct FA__LOOP(_walk) {
+    int begin, end; /* tiles */
+    int word;       /* first tile of the word that is being consumed */
+    uint32_t visit, full;
+    int masked; /* of the tile that next() gave */
+} FA__LOOP(_walk);
+
+FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
+    (void)p;
+    fa_range keys = box.keys;
+#if FA__HAS_MASK
+    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+#endif
+    walk->begin = keys.begin / FA_BLOCK_N;
+    walk->end = keys.begin < keys.end ? (keys.end + FA_BLOCK_N - 1) / FA_BLOCK_N : walk->begin;
+    walk->word = walk->begin - FA__LANES;
+    walk->visit = walk->full = 0;
+    walk->masked = 0;
+}
+
+/* The next tile that holds a visible element, or -1. The threads of a worker judge as many tiles as they are at once. */
+FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
+                                int thread) {
+#if FA__HAS_MASK
+    while (!walk->visit) {
+        walk->word += FA__LANES;
+        if (walk->word >= walk->end) return -1;
+        int word = (walk->word - walk->begin) / FA__LANES % FA_WARPS;
+        if (word == 0) {
+            int tile = walk->word + thread;
+            fa_tile_class of = tile < walk->end ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
+            uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
+            FA__OP(barrier)(); /* the last words have been read */
+            shared->visit[thread / FA__LANES] = visit;
+            shared->full[thread / FA__LANES] = full;
+            FA__OP(barrier)();
+        }
+        walk->visit = shared->visit[word];
+        walk->full = shared->full[word];
+    }
+    int bit = FA__OP(lowest_bit)(walk->visit);
+    walk->visit &= walk->visit - 1;
+    walk->masked = !(walk->full >> bit & 1);
+    return walk->word + bit;
+#else
+    (void)p, (void)box, (void)shared, (void)thread;
+    int tile = walk->word + FA__LANES;
+    walk->word++;
+    return tile < walk->end ? tile : -1;
+#endif
+}
+
+/* ---- scores: hook, mask and the end of the sequence ---- */
+
+/* One score. at.query, at.key and at.distance are set here. */
+FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance, int masked) {
+    int last_key = p->args.seqlen_k - 1;
+#if FA__HAS_SCORE || FA__HAS_MASK
+    at.query = query;
+    at.key = masked && key > last_key ? last_key : key; /* hooks never see a key beyond the end */
+    at.distance = distance;
+#else
+    (void)at, (void)query, (void)distance;
+#endif
+#if FA__HAS_SCORE
+    x = FA_SCORE(FA__USER(p), x * p->scale, at);
+#endif
+    if (masked) {
+        int keep = key <= last_key;
+#if FA__HAS_MASK
+        keep = keep && FA__CAT(FA_MASK, _keep)(FA__USER(p), at);
+#endif
+        x = keep ? x : -INFINITY;
+    }
+    return x;
+}
+
+FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, const int *query, int key0, int masked, int thread) {
+    int first = key0 + FA__LOOP(_qk_col)(thread, 0);
+    float distance[FA__LOOP(_qk_ROWS)];
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
+        distance[r] = (float)(first - query[r] - (p->args.seqlen_k - p->args.seqlen_q));
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c++)
+        FA__UNROLL
+        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+            int offset = FA__LOOP(_qk_col_offset)(c);
+            float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+            *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, distance[r] + (float)offset, masked);
+        }
+}
+
+/* ---- the schedule ---- */
+
+FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
+    enum { ROWS = FA__LOOP(_qk_ROWS), TWO = FA_STAGES > 1 };
+    const fa_attention_args *a = &p->args;
+    int64_t batch = box.batch, head = box.head, head_kv = box.head_kv;
+    const FA__ELEMENT *q_data = (const FA__ELEMENT *)a->q.data + batch * a->q.stride_batch + head * a->q.stride_head;
+    const FA__ELEMENT *k_data = (const FA__ELEMENT *)a->k.data + batch * a->k.stride_batch + head_kv * a->k.stride_head;
+    const FA__ELEMENT *v_data = (const FA__ELEMENT *)a->v.data + batch * a->v.stride_batch + head_kv * a->v.stride_head;
+    FA__ELEMENT *o_data = (FA__ELEMENT *)a->o.data + batch * a->o.stride_batch + head * a->o.stride_head;
+    fa_block q_block = fa_block_at(q_data, a->seqlen_q, FA_HEAD_DIM, a->q.stride_seq);
+    fa_block k_block = fa_block_at(k_data, a->seqlen_k, FA_HEAD_DIM, a->k.stride_seq);
+    fa_block v_block = fa_block_at(v_data, a->seqlen_k, FA_HEAD_DIM_V, a->v.stride_seq);
+    fa_block o_block = fa_block_at(o_data, a->seqlen_q, FA_HEAD_DIM_V, a->o.stride_seq);
+    q_block.row = o_block.row = box.queries.begin;
+
+    FA__LOOP(_qk_acc) s;
+    FA__LOOP(_pv_acc) o;
+    FA__LOOP(_softmax_state) state;
+    float alpha[ROWS], inverse[ROWS], lse[ROWS];
+    int query[ROWS]; /* hooks never see a query beyond the end */
+    FA__UNROLL
+    for (int r = 0; r < ROWS; r++) query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), a->seqlen_q - 1);
+    fa_index at;
+    at.args = a;
+    at.batch = box.batch;
+    at.head = box.head;
+    at.head_kv = box.head_kv;
+    at.query = at.key = 0;
+    at.distance = 0.0f;
+    at.dtype = FA_DTYPE;
+
+    FA__LOOP(_pv_zero)(&o);
+    FA__LOOP(_softmax_init)(&state);
+    FA__LOOP(_walk) walk;
+    FA__LOOP(_walk_start)(&walk, p, box);
+    int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
+    if (tile >= 0) {
+        FA__LOOP(_qtile_load)(&shared->qo.q, q_block, thread);
+        k_block.row = v_block.row = tile * FA_BLOCK_N;
+        FA__LOOP(_ktile_load)(&shared->k[0], k_block, thread);
+        if (TWO) FA__LOOP(_vtile_load)(&shared->v[0], v_block, thread);
+        FA__LOOP(_ktile_commit)();
+        if (p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
+            FA__LOOP(_ktile_wait)(0);
+            FA__OP(barrier)();
+            FA__LOOP(_qtile_negate)(&shared->qo.q, thread);
+        }
+    }
+    for (int stage = 0; tile >= 0; stage ^= TWO) {
+        int key0 = tile * FA_BLOCK_N, masked = walk.masked | (key0 + FA_BLOCK_N > a->seqlen_k);
+        FA__LOOP(_ktile_wait)(0);
+        FA__OP(barrier)(); /* K (and with two stages V) has landed for all; all have left the tile before */
+        if (!TWO) {
+            v_block.row = key0;
+            FA__LOOP(_vtile_load)(&shared->v[0], v_block, thread);
+            FA__LOOP(_vtile_commit)();
+        }
+        tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
+        if (TWO && tile >= 0) {
+            k_block.row = v_block.row = tile * FA_BLOCK_N;
+            FA__LOOP(_ktile_load)(&shared->k[stage ^ 1], k_block, thread);
+            FA__LOOP(_vtile_load)(&shared->v[stage ^ 1], v_block, thread);
+            FA__LOOP(_ktile_commit)();
+        }
+
+        FA__LOOP(_qk_zero)(&s);
+        FA__LOOP(_qk_mma)(&s, &shared->qo.q, &shared->k[stage], thread);
+        if (masked) FA__LOOP(_modify)(s.x, p, at, query, key0, 1, thread);
+        else if (FA__HAS_SCORE) FA__LOOP(_modify)(s.x, p, at, query, key0, 0, thread);
+
+        if (!TWO) {
+            FA__LOOP(_ktile_wait)(0);
+            FA__OP(barrier)(); /* V has landed for all; all have left K */
+            if (tile >= 0) {
+                k_block.row = tile * FA_BLOCK_N;
+                FA__LOOP(_ktile_load)(&shared->k[0], k_block, thread);
+                FA__LOOP(_ktile_commit)();
+            }
+        }
+        int rescale = FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha);
+        if (FA__OP(any)(rescale)) FA__LOOP(_pv_scale_rows)(&o, alpha);
+        FA__LOOP(_pv_a) weights;
+        FA__LOOP(_pv_pack)(&weights, s.x);
+        FA__LOOP(_pv_mma)(&o, &weights, &shared->v[stage], thread);
+    }
+
+    /* O leaves through a tile, so that whole rows are written. */
+    FA__LOOP(_softmax_finish)(&state, p->scale_log2 * FA__LN_2, inverse, lse);
+    FA__OP(barrier)(); /* all have left Q */
+    FA__LOOP(_pv_normalize)(&o, inverse);
+    FA__LOOP(_pv_to_tile)(&o, &shared->qo.o, thread);
+    if (a->lse && FA__LOOP(_qk_col)(thread, 0) == 0) {
+        float *out = a->lse + (batch * a->heads + head) * a->seqlen_q;
+        FA__UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            int row = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
+            if (row < a->seqlen_q) out[row] = lse[r];
+        }
+    }
+    FA__OP(barrier)();
+    FA__LOOP(_otile_store)(&shared->qo.o, o_block, thread);
+}

@@ -1,0 +1,79 @@
+/* attention_tiles.h: the tuning table of the forward: block_m x block_n, warps, stages and resident thread blocks for a
+ * data type and head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
+ *
+ * What decides on a GPU (mma.sync): a warp's K and V fragments come from shared memory, so 32 rows a warp halve that
+ * traffic; the accumulators of O and S (M / warps * (D_v + N) / 32 registers a thread) must fit in 255 registers; two
+ * thread blocks on a multiprocessor hide each other's softmax; and 99 KB of shared memory is what sm_89 offers. */
+#if FA_HEAD_DIM > FA_HEAD_DIM_V
+#define FA__WIDEST FA_HEAD_DIM
+#else
+#define FA__WIDEST FA_HEAD_DIM_V
+#endif
+
+#if FA__ARCH == FA_CPU
+/* Tiles stay in the second-level cache (at most 200 KB), S in the first. */
+#define FA__TABLE_M 64
+#if FA__WIDEST <= 128
+#define FA__TABLE_N 64
+#else
+#define FA__TABLE_N 32
+#endif
+#define FA__TABLE_WARPS 1
+#define FA__TABLE_STAGES 1
+#define FA__TABLE_RESIDENT 1
+#elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__WIDEST <= 64
+#define FA__TABLE_M 128
+#define FA__TABLE_N 64
+#define FA__TABLE_WARPS 4
+#define FA__TABLE_STAGES 2
+#define FA__TABLE_RESIDENT 2
+#elif FA__WIDEST <= 128
+#define FA__TABLE_M 128
+#define FA__TABLE_N 64
+#define FA__TABLE_WARPS 4
+#define FA__TABLE_STAGES 1
+#define FA__TABLE_RESIDENT 2
+#else
+#define FA__TABLE_M 64
+#define FA__TABLE_N 64
+#define FA__TABLE_WARPS 4
+#define FA__TABLE_STAGES 1
+#define FA__TABLE_RESIDENT 2
+#endif
+#else /* FA_F32, FA_TF32: four bytes an element, and for FA_F32 two registers a weight */
+#if FA__WIDEST <= 64
+#define FA__TABLE_M 64
+#define FA__TABLE_N 64
+#elif FA__WIDEST <= 128
+#define FA__TABLE_M 64
+#define FA__TABLE_N 32
+#elif FA__WIDEST <= 192
+#define FA__TABLE_M 64
+#define FA__TABLE_N 16
+#else
+#define FA__TABLE_M 32
+#define FA__TABLE_N 16
+#endif
+#define FA__TABLE_WARPS (FA__TABLE_M / 16)
+#define FA__TABLE_STAGES 1
+#define FA__TABLE_RESIDENT 2
+#endif
+
+#if !defined(FA_BLOCK_M)
+#define FA_BLOCK_M FA__TABLE_M
+#endif
+#if !defined(FA_BLOCK_N)
+#define FA_BLOCK_N FA__TABLE_N
+#endif
+#if FA__ARCH == FA_CPU
+#undef FA_WARPS
+#undef FA_STAGES
+#endif
+#if !defined(FA_WARPS)
+#define FA_WARPS FA__TABLE_WARPS
+#endif
+#if !defined(FA_STAGES)
+#define FA_STAGES FA__TABLE_STAGES
+#endif
+#define FA__RESIDENT (FA_WARPS > 4 ? 1 : FA__TABLE_RESIDENT)

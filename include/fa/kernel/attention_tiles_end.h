@@ -1,0 +1,8 @@
+/* attention_tiles_end.h: forgets what attention_tiles.h chose. */
+#undef FA__WIDEST
+#undef FA__TABLE_M
+#undef FA__TABLE_N
+#undef FA__TABLE_WARPS
+#undef FA__TABLE_STAGES
+#undef FA__TABLE_RESIDENT
+#undef FA__RESIDENT

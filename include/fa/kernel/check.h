@@ -1,0 +1,107 @@
+/**
+ * @file check.h
+ * @brief What the host checks before an attention instance runs: bad input never launches.
+ */
+#ifndef FA_KERNEL_CHECK_H
+#define FA_KERNEL_CHECK_H
+
+#include <math.h>
+
+#include <fa/fa.h>
+
+/** @cond PRIVATE */
+/* What an instance tells the checks about itself. */
+typedef struct fa__instance {
+    const char *name;
+    int head_dim, head_dim_v, element_bytes, dtype;
+    unsigned needs; /* FA__NEEDS_... of its shipped mask and score hook */
+    int has_user;
+} fa__instance;
+
+#define FA__CHECK(condition, ...)                                                              \
+    do {                                                                                       \
+        if (!(condition)) return FA__FAIL(FA_ERROR_ARGUMENT, __VA_ARGS__);                     \
+    } while (0)
+
+static inline FA_UNUSED fa_status fa__check_stride(const fa__instance *of, const char *tensor, const char *which, int64_t stride,
+                                                   int64_t size, int row, int written) {
+    int64_t unit = 16 / of->element_bytes;
+    if (size <= 1) return FA_OK; /* never multiplied by anything but 0 */
+    FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", of->name, tensor, which, (long long)stride);
+    FA__CHECK(stride % unit == 0, "%s: %s.stride_%s is %lld elements: a multiple of %lld (16 bytes) is needed", of->name, tensor,
+              which, (long long)stride, (long long)unit);
+    FA__CHECK(!written || stride >= row, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other",
+              of->name, tensor, which, (long long)stride, row);
+    return FA_OK;
+}
+
+static inline FA_UNUSED fa_status fa__check_tensor(const fa__instance *of, const char *name, const fa_tensor *t, int batch,
+                                                   int heads, int seqlen, int row, int written) {
+    fa_status status;
+    if ((int64_t)batch * heads == 0 || seqlen == 0) return FA_OK;
+    FA__CHECK(t->data, "%s: %s.data is NULL: (%d, %d, %d, %d) elements are needed", of->name, name, batch, heads, seqlen, row);
+    FA__CHECK((uintptr_t)t->data % 16 == 0, "%s: %s.data is %p: it must be aligned to 16 bytes", of->name, name, t->data);
+    if ((status = fa__check_stride(of, name, "batch", t->stride_batch, batch, row, written)) != FA_OK) return status;
+    if ((status = fa__check_stride(of, name, "head", t->stride_head, heads, row, written)) != FA_OK) return status;
+    return fa__check_stride(of, name, "seq", t->stride_seq, seqlen, row, written);
+}
+
+static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride) {
+    FA__CHECK(stride >= 0, "%s: %s is %lld: strides are not negative", of->name, name, (long long)stride);
+    return FA_OK;
+}
+
+static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, const fa_attention_args *a) {
+    fa_status status;
+    FA__CHECK(a, "%s: args is NULL: point it to an fa_attention_args", of->name);
+    FA__CHECK(a->batch >= 0, "%s: batch is %d: 0 or more is needed", of->name, a->batch);
+    FA__CHECK(a->heads >= 0, "%s: heads is %d: 0 or more is needed", of->name, a->heads);
+    FA__CHECK(a->heads_kv >= 0, "%s: heads_kv is %d: 0 or more is needed", of->name, a->heads_kv);
+    FA__CHECK(a->seqlen_q >= 0, "%s: seqlen_q is %d: 0 or more is needed", of->name, a->seqlen_q);
+    FA__CHECK(a->seqlen_k >= 0, "%s: seqlen_k is %d: 0 or more is needed", of->name, a->seqlen_k);
+    FA__CHECK(a->heads == 0 || (a->heads_kv > 0 && a->heads % a->heads_kv == 0),
+              "%s: heads is %d and heads_kv is %d: heads must be a multiple of heads_kv", of->name, a->heads, a->heads_kv);
+    FA__CHECK(isfinite(a->scale), "%s: scale is %g: a finite number is needed (0 means 1/sqrt(%d))", of->name, (double)a->scale,
+              of->head_dim);
+    FA__CHECK(a->scale == 0.0f || (fabsf(a->scale) > 1e-30f && fabsf(a->scale) < 1e30f),
+              "%s: scale is %g: between 1e-30 and 1e30 in size is needed (0 means 1/sqrt(%d))", of->name, (double)a->scale,
+              of->head_dim);
+    FA__CHECK(a->threads >= 0, "%s: threads is %d: 0 (all) or more is needed", of->name, a->threads);
+    FA__CHECK(!of->has_user || a->user, "%s: user is NULL: it must point to the FA_USER_ARGS that the hooks read", of->name);
+    int queries = a->batch && a->heads ? a->seqlen_q : 0; /* nothing to compute: nothing is read */
+    int keys = queries ? a->seqlen_k : 0;
+    if ((status = fa__check_tensor(of, "q", &a->q, a->batch, a->heads, queries, of->head_dim, 0)) != FA_OK) return status;
+    if ((status = fa__check_tensor(of, "k", &a->k, a->batch, a->heads_kv, keys, of->head_dim, 0)) != FA_OK) return status;
+    if ((status = fa__check_tensor(of, "v", &a->v, a->batch, a->heads_kv, keys, of->head_dim_v, 0)) != FA_OK) return status;
+    if ((status = fa__check_tensor(of, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v, 1)) != FA_OK) return status;
+    FA__CHECK((uintptr_t)a->lse % 4 == 0, "%s: lse is %p: it must be aligned to 4 bytes", of->name, (void *)a->lse);
+    if (keys == 0) return FA_OK;
+    if (of->needs & FA__NEED_PREFIX)
+        FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
+    if (of->needs & FA__NEED_DOCUMENT)
+        FA__CHECK(a->document_q && a->document_k,
+                  "%s: %s is NULL: fa_document needs the document ids of queries (%d x %d ints) and keys (%d x %d ints)", of->name,
+                  a->document_q ? "document_k" : "document_q", a->batch, a->seqlen_q, a->batch, a->seqlen_k);
+    if (of->needs & FA__NEED_ALIBI)
+        FA__CHECK(a->alibi_slopes, "%s: alibi_slopes is NULL: fa_alibi needs %d floats, one a head", of->name, a->heads);
+    if (of->needs & FA__NEED_SOFTCAP)
+        FA__CHECK(a->softcap > 0.0f && isfinite(a->softcap), "%s: softcap is %g: fa_softcap needs a cap greater than 0", of->name,
+                  (double)a->softcap);
+    if (of->needs & FA__NEED_BIAS) {
+        FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
+        FA__CHECK((uintptr_t)a->bias % (uintptr_t)of->element_bytes == 0, "%s: bias is %p: it must be aligned to %d bytes", of->name,
+                  a->bias, of->element_bytes);
+        if ((status = fa__check_bias_stride(of, "bias_stride_batch", a->bias_stride_batch)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "bias_stride_head", a->bias_stride_head)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "bias_stride_query", a->bias_stride_query)) != FA_OK) return status;
+    }
+    if (of->needs & FA__NEED_KEY_BIAS) {
+        FA__CHECK(a->key_bias, "%s: key_bias is NULL: fa_key_bias needs a tensor (batch, heads, seqlen_k) of floats", of->name);
+        if ((status = fa__check_bias_stride(of, "key_bias_stride_batch", a->key_bias_stride_batch)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "key_bias_stride_head", a->key_bias_stride_head)) != FA_OK) return status;
+    }
+    return FA_OK;
+}
+/** @endcond */
+
+#endif

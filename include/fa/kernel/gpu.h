@@ -1,0 +1,71 @@
+/**
+ * @file gpu.h
+ * @brief What the host side of every GPU template shares: errors of the runtime, launching.
+ */
+#ifndef FA_KERNEL_GPU_H
+#define FA_KERNEL_GPU_H
+
+#include <fa/fa.h>
+
+/** @cond PRIVATE */
+/* The one dynamic shared array of the library: one name, one type, one alignment. */
+#if defined(__CUDACC__)
+extern __shared__ __align__(1024) unsigned char fa__shared[];
+#endif
+
+#define FA__ARCHITECTURES_(...) #__VA_ARGS__
+#define FA__ARCHITECTURES(...) FA__ARCHITECTURES_(__VA_ARGS__)
+#if defined(__CUDA_ARCH_LIST__)
+#define FA__COMPILED_FOR FA__ARCHITECTURES(__CUDA_ARCH_LIST__)
+#else
+#define FA__COMPILED_FOR "an unknown target"
+#endif
+
+/* A status for an error of the runtime. */
+static inline FA_UNUSED fa_status fa__cuda_failed(cudaError_t error, const char *name, const char *doing) {
+    int device = 0, major = 0, minor = 0;
+    switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+        return FA__FAIL(FA_ERROR_NO_DEVICE, "%s: no usable GPU: %s (%s): this instance needs one; FA_ARCH FA_CPU makes one for the CPU",
+                        name, cudaGetErrorString(error), cudaGetErrorName(error));
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorInvalidPtx:
+        if (cudaGetDevice(&device) == cudaSuccess) {
+            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+        }
+        return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for %s, but device %d has compute capability %d.%d: compile with -arch=sm_%d%d%s (%s)",
+                        name, FA__COMPILED_FOR, device, major, minor, major, minor, major >= 9 ? "a" : "", cudaGetErrorName(error));
+    default:
+        return FA__FAIL(FA_ERROR_CUDA, "%s: %s: %s (%s)", name, doing, cudaGetErrorString(error), cudaGetErrorName(error));
+    }
+}
+
+/* Launches a kernel with one parameter block, after checking that the device can hold it. */
+static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
+                                             void *params, fa_stream stream) {
+    int device, most;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the current device");
+    if (shared_bytes > 48 * 1024) {
+        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+        if (shared_bytes > (size_t)most)
+            return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
+                            name, shared_bytes, most);
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
+    }
+    void *arguments[1] = {params};
+    error = cudaLaunchKernel(kernel, dim3(blocks, 1, 1), dim3((unsigned)threads, 1, 1), arguments, shared_bytes, stream);
+    return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
+}
+/** @endcond */
+
+#endif

@@ -1,0 +1,279 @@
+/**
+ * @file mask.h
+ * @brief Masks: which keys a query sees. Ours, and how to write and combine your own.
+ *
+ * A mask is four functions whose names share a prefix; FA_MASK takes the prefix:
+ *
+ *     int           NAME_keep(user, at)      is this element of the score matrix visible?
+ *     fa_tile_class NAME_tile(user, box)     FA_EMPTY, FA_FULL or FA_PARTIAL for a block
+ *     fa_range      NAME_keys(user, box)     the keys of box.keys that some query of the box may see
+ *     fa_range      NAME_queries(user, box)  the queries of box.queries that may see some key of the box
+ *
+ * `user` is a `const FA_USER_ARGS *`. The last three make a mask fast: what they leave out is never
+ * visited, and FA_FULL blocks pay nothing. They may err only towards more work: FA_PARTIAL is always
+ * allowed, and so is the whole range. With `keep` alone, one line supplies them:
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ * #include <fa/mask.h>
+ *
+ * FA_HOOK int strided_keep(const FA_USER_ARGS *user, fa_index at) {
+ *     (void)user;
+ *     return (at.query - at.key) % 4 == 0;
+ * }
+ * FA_MASK_FROM_KEEP(strided)
+ * FA_MASK_AND(strided_causal, strided, fa_causal)
+ *
+ * #define FA_NAME     attn
+ * #define FA_DTYPE    FA_F32
+ * #define FA_HEAD_DIM 64
+ * #define FA_MASK     strided_causal
+ * #include <fa/attention.h>
+ * @endcode
+ *
+ * Positions align bottom-right, as in FlashAttention: with seqlen_q != seqlen_k, query i stands at
+ * key i + seqlen_k - seqlen_q. fa_causal_top_left aligns the other way.
+ *
+ * The functions run on one thread at a time and must not synchronise. `box` always lies inside the
+ * sequences and is never empty, and so does `at`. A NULL `prefix` or `document` is refused by NAME_forward(); behind
+ * FA_MASK_AND and FA_MASK_OR, where the host cannot see it, it means that there is no prefix, or that no document matches.
+ */
+#ifndef FA_MASK_H
+#define FA_MASK_H
+
+#include <fa/fa.h>
+
+/** @cond PRIVATE */
+FA_HOOK int fa__min(int a, int b) { return a < b ? a : b; }
+FA_HOOK int fa__max(int a, int b) { return a > b ? a : b; }
+FA_HOOK int fa__clamp(int64_t x, int low, int high) { return x < low ? low : x > high ? high : (int)x; }
+FA_HOOK fa_range fa__range(int begin, int end) {
+    fa_range r;
+    r.begin = begin;
+    r.end = end;
+    return r;
+}
+/* Query i stands at key i + shift. */
+FA_HOOK int fa__shift(const fa_attention_args *args) { return args->seqlen_k - args->seqlen_q; }
+/* The class of a box whose kept elements are those with lowest <= key - query <= highest. On a box,
+ * key - query takes every integer between its extremes, so the answer is exact. */
+FA_HOOK fa_tile_class fa__band_tile(fa_box box, int64_t lowest, int64_t highest) {
+    int64_t low = (int64_t)box.keys.begin - (box.queries.end - 1), high = (int64_t)(box.keys.end - 1) - box.queries.begin;
+    return low > highest || high < lowest ? FA_EMPTY : low >= lowest && high <= highest ? FA_FULL : FA_PARTIAL;
+}
+FA_HOOK fa_range fa__band_keys(fa_box box, int64_t lowest, int64_t highest) {
+    return fa__range(fa__clamp(box.queries.begin + lowest, box.keys.begin, box.keys.end),
+                     fa__clamp(box.queries.end + highest, box.keys.begin, box.keys.end));
+}
+FA_HOOK fa_range fa__band_queries(fa_box box, int64_t lowest, int64_t highest) {
+    return fa__range(fa__clamp(box.keys.begin - highest, box.queries.begin, box.queries.end),
+                     fa__clamp(box.keys.end - lowest, box.queries.begin, box.queries.end));
+}
+#define FA__UNBOUNDED ((int64_t)1 << 40)
+/** @endcond */
+
+/** @name fa_causal: query i sees key j if j <= i + seqlen_k - seqlen_q (bottom-right)
+ *  @{ */
+FA_HOOK int fa_causal_keep(const void *user, fa_index at) {
+    (void)user;
+    return at.key <= at.query + fa__shift(at.args);
+}
+FA_HOOK fa_tile_class fa_causal_tile(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_tile(box, -FA__UNBOUNDED, fa__shift(box.args));
+}
+FA_HOOK fa_range fa_causal_keys(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_keys(box, -FA__UNBOUNDED, fa__shift(box.args));
+}
+FA_HOOK fa_range fa_causal_queries(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_queries(box, -FA__UNBOUNDED, fa__shift(box.args));
+}
+/** @} */
+
+/** @name fa_causal_top_left: query i sees key j if j <= i
+ *  @{ */
+FA_HOOK int fa_causal_top_left_keep(const void *user, fa_index at) {
+    (void)user;
+    return at.key <= at.query;
+}
+FA_HOOK fa_tile_class fa_causal_top_left_tile(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_tile(box, -FA__UNBOUNDED, 0);
+}
+FA_HOOK fa_range fa_causal_top_left_keys(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_keys(box, -FA__UNBOUNDED, 0);
+}
+FA_HOOK fa_range fa_causal_top_left_queries(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_queries(box, -FA__UNBOUNDED, 0);
+}
+/** @} */
+
+/** @name fa_sliding_window: keys from position - window_left to position + window_right, where the
+ *  query's position is query + seqlen_k - seqlen_q and a negative bound means none.
+ *  Causal with a window: window_right = 0.
+ *  @{ */
+FA_HOOK int64_t fa__window_lowest(const fa_attention_args *args) {
+    return args->window_left < 0 ? -FA__UNBOUNDED : (int64_t)fa__shift(args) - args->window_left;
+}
+FA_HOOK int64_t fa__window_highest(const fa_attention_args *args) {
+    return args->window_right < 0 ? FA__UNBOUNDED : (int64_t)fa__shift(args) + args->window_right;
+}
+FA_HOOK int fa_sliding_window_keep(const void *user, fa_index at) {
+    (void)user;
+    int distance = at.key - (at.query + fa__shift(at.args));
+    int left = at.args->window_left < 0 ? INT32_MAX : at.args->window_left;
+    int right = at.args->window_right < 0 ? INT32_MAX : at.args->window_right;
+    return distance >= -left && distance <= right;
+}
+FA_HOOK fa_tile_class fa_sliding_window_tile(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_tile(box, fa__window_lowest(box.args), fa__window_highest(box.args));
+}
+FA_HOOK fa_range fa_sliding_window_keys(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_keys(box, fa__window_lowest(box.args), fa__window_highest(box.args));
+}
+FA_HOOK fa_range fa_sliding_window_queries(const void *user, fa_box box) {
+    (void)user;
+    return fa__band_queries(box, fa__window_lowest(box.args), fa__window_highest(box.args));
+}
+/** @} */
+
+/** @name fa_prefix: prefix language modelling. Every query sees the first prefix[batch] keys; beyond
+ *  them it sees what causal attention (bottom-right) shows it.
+ *  @{ */
+/** @cond PRIVATE */
+FA_HOOK int fa__prefix(const fa_attention_args *args, int batch) { return args->prefix ? args->prefix[batch] : 0; }
+/** @endcond */
+FA_HOOK int fa_prefix_keep(const void *user, fa_index at) {
+    (void)user;
+    return at.key < fa__max(fa__prefix(at.args, at.batch), at.query + fa__shift(at.args) + 1);
+}
+FA_HOOK fa_tile_class fa_prefix_tile(const void *user, fa_box box) {
+    fa_tile_class causal = fa_causal_tile(user, box);
+    int prefix = fa__prefix(box.args, box.batch);
+    return box.keys.end <= prefix ? FA_FULL : box.keys.begin < prefix && causal == FA_EMPTY ? FA_PARTIAL : causal;
+}
+FA_HOOK fa_range fa_prefix_keys(const void *user, fa_box box) {
+    fa_range keys = fa_causal_keys(user, box);
+    keys.end = fa__max(keys.end, fa__min(fa__prefix(box.args, box.batch), box.keys.end));
+    return keys;
+}
+FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
+    return box.keys.begin < fa__prefix(box.args, box.batch) ? box.queries : fa_causal_queries(user, box);
+}
+/** @} */
+
+/** @name fa_document: packed documents. A query sees the keys whose id equals its own: document_q[batch][query]
+ *  == document_k[batch][key]. Any ids in any order are right; ids that stay together are fast.
+ *  @{ */
+/** @cond PRIVATE */
+FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
+FA_HOOK const int *fa__document_keys(fa_box box) { return box.args->document_k + (int64_t)box.batch * box.args->seqlen_k; }
+/* The smallest and the largest id of a range, as begin and end - 1 would be: {lowest, highest}. */
+FA_HOOK fa_range fa__id_bounds(const int *ids, fa_range at) {
+    fa_range bounds = fa__range(ids[at.begin], ids[at.begin]);
+    for (int i = at.begin + 1; i < at.end; i++) {
+        bounds.begin = fa__min(bounds.begin, ids[i]);
+        bounds.end = fa__max(bounds.end, ids[i]);
+    }
+    return bounds;
+}
+/** @endcond */
+FA_HOOK int fa_document_keep(const void *user, fa_index at) {
+    (void)user;
+    if (!at.args->document_q || !at.args->document_k) return 0;
+    return at.args->document_q[(int64_t)at.batch * at.args->seqlen_q + at.query] ==
+           at.args->document_k[(int64_t)at.batch * at.args->seqlen_k + at.key];
+}
+FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
+    (void)user;
+    if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
+    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
+    fa_range of_q = fa__id_bounds(ids_q, box.queries), of_k = fa__id_bounds(ids_k, box.keys);
+    if (of_q.end < of_k.begin || of_k.end < of_q.begin) return FA_EMPTY;
+    if (of_q.begin == of_q.end && of_k.begin == of_k.end) return FA_FULL;
+    /* The bounds overlap. Ids that do not decrease then meet at once; others are searched. */
+    for (int i = box.queries.begin; i < box.queries.end; i++)
+        for (int j = box.keys.begin; j < box.keys.end; j++)
+            if (ids_q[i] == ids_k[j]) return FA_PARTIAL;
+    return FA_EMPTY;
+}
+/* Ids may come in any order, so a range alone leaves nothing out: blocks are judged one by one. */
+FA_HOOK fa_range fa_document_keys(const void *user, fa_box box) {
+    (void)user;
+    return box.keys;
+}
+FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
+    (void)user;
+    return box.queries;
+}
+/** @} */
+
+/** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. */
+#define FA_MASK_FROM_KEEP(name)                                                                \
+    FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
+        (void)user, (void)box;                                                                 \
+        return FA_PARTIAL;                                                                     \
+    }                                                                                          \
+    FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
+        (void)user;                                                                            \
+        return box.keys;                                                                       \
+    }                                                                                          \
+    FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
+        (void)user;                                                                            \
+        return box.queries;                                                                    \
+    }
+
+/** Defines the mask `name` that keeps what both a and b keep. Goes after FA_USER_ARGS, if there is one. */
+#define FA_MASK_AND(name, a, b)                                                                \
+    FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
+        return a##_keep(user, at) && b##_keep(user, at);                                       \
+    }                                                                                          \
+    FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
+        return fa__class_and(a##_tile(user, box), b##_tile(user, box));                        \
+    }                                                                                          \
+    FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
+        return fa__range_and(a##_keys(user, box), b##_keys(user, box));                        \
+    }                                                                                          \
+    FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
+        return fa__range_and(a##_queries(user, box), b##_queries(user, box));                  \
+    }
+
+/** Defines the mask `name` that keeps what a or b keeps. Goes after FA_USER_ARGS, if there is one. */
+#define FA_MASK_OR(name, a, b)                                                                 \
+    FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
+        return a##_keep(user, at) || b##_keep(user, at);                                       \
+    }                                                                                          \
+    FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
+        return fa__class_or(a##_tile(user, box), b##_tile(user, box));                         \
+    }                                                                                          \
+    FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
+        return fa__range_or(a##_keys(user, box), b##_keys(user, box));                         \
+    }                                                                                          \
+    FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
+        return fa__range_or(a##_queries(user, box), b##_queries(user, box));                   \
+    }
+
+/** @cond PRIVATE */
+FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
+    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
+}
+FA_HOOK fa_tile_class fa__class_or(fa_tile_class a, fa_tile_class b) {
+    return a == FA_FULL || b == FA_FULL ? FA_FULL : a == FA_EMPTY && b == FA_EMPTY ? FA_EMPTY : FA_PARTIAL;
+}
+FA_HOOK fa_range fa__range_and(fa_range a, fa_range b) {
+    return fa__range(fa__max(a.begin, b.begin), fa__min(a.end, b.end));
+}
+FA_HOOK fa_range fa__range_or(fa_range a, fa_range b) {
+    if (a.begin >= a.end) return b;
+    if (b.begin >= b.end) return a;
+    return fa__range(fa__min(a.begin, b.begin), fa__max(a.end, b.end));
+}
+/** @endcond */
+
+#endif

@@ -1,0 +1,117 @@
+/**
+ * @file mma.h
+ * @brief Matrix products of tiles: C (FA_M x FA_N) += A (FA_M x FA_K) * B, accumulated in fp32.
+ *
+ * The result is spread over owners (the threads of FA_WARPS warps; on the CPU the one core): each holds
+ * NAME_ROWS x NAME_COLS of its elements in a NAME_acc, element (r, c) at x[NAME_AT(r, c)], and NAME_row(thread, r),
+ * NAME_col(thread, c) say which element of C that is. So softmax, masks and epilogues are written once for all
+ * architectures. A comes from a tile (fa/tile.h) or from the fragments of an earlier product, B from a tile.
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #define FA_NAME  qk
+ * #define FA_DTYPE FA_F32
+ * #define FA_ARCH  FA_CPU
+ * #define FA_M     64
+ * #define FA_N     32
+ * #define FA_K     128
+ * #include <fa/mma.h>
+ *
+ * static float corner(const void *q_tile, const void *k_tile) { // tiles of 64 x 128 and 32 x 128
+ *     qk_acc s;
+ *     qk_zero(&s);
+ *     qk_mma(&s, q_tile, k_tile, 0);
+ *     return s.x[qk_AT(0, 0)];
+ * }
+ * @endcode
+ *
+ * | parameter   | required | default         | meaning |
+ * |-------------|----------|-----------------|---------|
+ * | FA_NAME     | yes      |                 | prefix of what is generated |
+ * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product; FA_F32: fp32-accurate, three tf32 products |
+ * | FA_M        | yes      |                 | rows of C; on GPUs 16 or 32 (a multiple of 16) for each warp |
+ * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product) |
+ * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 |
+ * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is what NAME_pack() makes of an accumulator |
+ * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N) |
+ * | FA_WARPS    | no       | 4               | warps that share the product (GPU) |
+ * | FA_ARCH     | no       | by the compiler | FA_CPU or 80 |
+ * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ *
+ * All threads of the FA_WARPS warps call together, converged. NAME_mma() reads tiles that a barrier has made visible,
+ * and is done with them when it returns. `thread` is the index of the caller among the FA_WARPS * 32 threads.
+ *
+ * Sources: fragment layouts, PTX ISA "Matrix Multiply-Accumulate Operation Using mma Instruction"; splitting an fp32
+ * operand into two tf32 ones, Ootomo and Yokota (arXiv 2203.03341).
+ */
+#include <fa/fa.h>
+#include <fa/arch/operand.h>
+
+#include <fa/arch/begin.h>
+#define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#include <fa/arch/dtype.h>
+#if !defined(FA_M) || FA_M + 0 < 16 || FA_M % 16 != 0
+FA__REQUIRE(0, "define FA_M, the rows of the product: a multiple of 16");
+#undef FA_M
+#define FA_M 64
+#endif
+#if !defined(FA_N) || FA_N + 0 < 8 || FA_N % 8 != 0
+FA__REQUIRE(0, "define FA_N, the columns of the product: a multiple of 8");
+#undef FA_N
+#define FA_N 16
+#endif
+#if !defined(FA_K) || FA_K + 0 < 8 || FA_K % 8 != 0
+FA__REQUIRE(0, "define FA_K, the length of the dot products: a multiple of 8");
+#undef FA_K
+#define FA_K 16
+#endif
+#if !defined(FA_A)
+#define FA_A FA_SHARED
+#elif FA_A != FA_SHARED && FA_A != FA_FRAGMENT
+FA__REQUIRE(0, "FA_A is not FA_SHARED or FA_FRAGMENT");
+#endif
+#if !defined(FA_B)
+#define FA_B FA_OPERAND_B
+#elif FA_B != FA_OPERAND_B && FA_B != FA_OPERAND_BT
+FA__REQUIRE(0, "FA_B is not FA_OPERAND_B or FA_OPERAND_BT");
+#endif
+
+#include FA__LAYER(mma)
+
+/* Where element (row, col) of an owner's part lies in its array. */
+FA__FN int FA__MMA(_AT)(int row, int col) { return FA__AT(row, col, FA__MMA(_ROWS), FA__MMA(_COLS)); }
+
+/* Sets an accumulator to zero. */
+FA__FN void FA__MMA(_zero)(FA__MMA(_acc) * acc) {
+    FA__UNROLL
+    for (int i = 0; i < FA__MMA(_ROWS) * FA__MMA(_COLS); i++) acc->x[i] = 0.0f;
+}
+
+/* Multiplies every row by its factor. */
+FA__FN void FA__MMA(_scale_rows)(FA__MMA(_acc) * acc, const float *factor) {
+    FA__UNROLL
+    for (int c = 0; c < FA__MMA(_COLS); c++)
+        FA__UNROLL
+        for (int r = 0; r < FA__MMA(_ROWS); r++) acc->x[FA__MMA(_AT)(r, c)] *= factor[r];
+}
+
+/* Multiplies every row by 1 / its sum of weights; 0 stands for a row without any, which becomes exactly 0. */
+FA__FN void FA__MMA(_normalize)(FA__MMA(_acc) * acc, const float *inverse) {
+    FA__UNROLL
+    for (int c = 0; c < FA__MMA(_COLS); c++)
+        FA__UNROLL
+        for (int r = 0; r < FA__MMA(_ROWS); r++) {
+            float *x = &acc->x[FA__MMA(_AT)(r, c)];
+            *x = inverse[r] == 0.0f ? 0.0f : *x * inverse[r];
+        }
+}
+
+#undef FA__ELEMENT
+#undef FA__MMA
+#undef FA_M
+#undef FA_N
+#undef FA_K
+#undef FA_A
+#undef FA_B
+#include <fa/arch/end.h>

@@ -1,0 +1,174 @@
+/**
+ * @file softmax.h
+ * @brief Online softmax of rows that arrive in pieces: state, update, merge, finish.
+ *
+ * Milakov and Gimelshein (arXiv 1805.02867): keep the largest score seen so far and the sum of
+ * exp(score - largest); when a larger one arrives, what was accumulated is rescaled. One owner (a thread of
+ * a GPU, a core of a CPU) holds FA_ROWS rows by FA_COLS columns of a score tile as an array of floats.
+ *
+ * @code{.c}
+ * #include <math.h>
+ * #include <fa/fa.h>
+ *
+ * #define FA_NAME sm
+ * #define FA_ARCH FA_CPU
+ * #define FA_ROWS 1
+ * #define FA_COLS 64
+ * #include <fa/softmax.h>
+ *
+ * static float log_sum_exp(const float *x, int n) { // n a multiple of 64
+ *     sm_state state;
+ *     float tile[64], alpha[1], inverse[1], lse[1];
+ *     sm_init(&state);
+ *     for (int i = 0; i < n; i += 64) {
+ *         memcpy(tile, x + i, sizeof tile);
+ *         sm_update(&state, tile, 1.0f / logf(2.0f), alpha);
+ *     }
+ *     sm_finish(&state, 1.0f, inverse, lse);
+ *     return lse[0];
+ * }
+ * @endcode
+ *
+ * | parameter  | required | default   | meaning |
+ * |------------|----------|-----------|---------|
+ * | FA_NAME    | yes      |           | prefix of what is generated |
+ * | FA_ROWS    | yes      |           | rows of a tile that an owner holds |
+ * | FA_COLS    | yes      |           | columns of it that an owner holds |
+ * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
+ * | FA_ARCH    | no       | by the compiler | FA_CPU or 80 |
+ * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ *
+ * Generates NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * an element in the array: row-major on GPUs, column-major on the CPU, whose vectors run over rows.
+ *
+ * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
+ */
+#include <fa/fa.h>
+
+#include <fa/arch/begin.h>
+#define FA__SM(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+
+#if !defined(FA_ROWS) || FA_ROWS + 0 < 1
+FA__REQUIRE(0, "define FA_ROWS, the rows of a tile that an owner holds: 1 or more");
+#undef FA_ROWS
+#define FA_ROWS 1
+#endif
+#if !defined(FA_COLS) || FA_COLS + 0 < 1
+FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or more");
+#undef FA_COLS
+#define FA_COLS 1
+#endif
+#if !defined(FA_OWNERS)
+#define FA_OWNERS FA__SHARED_ROWS
+#endif
+FA__REQUIRE(FA_OWNERS == 1 || FA_OWNERS == 2 || FA_OWNERS == 4 || FA_OWNERS == 8 || FA_OWNERS == 16 || FA_OWNERS == 32,
+            "FA_OWNERS is not a power of two up to 32");
+
+/* The largest score of each row so far, and the owner's share of the sum of exp2((score - largest) * scale). */
+typedef struct FA__SM(_state) {
+    float max[FA_ROWS], sum[FA_ROWS];
+} FA__SM(_state);
+
+/* Independent chains of a row's reduction: with few rows, a single chain waits for its own latency. */
+enum { FA__SM(_CHAINS) = FA_ROWS >= FA__CHAINS || FA_COLS < FA__CHAINS ? 1 : FA__CHAINS / FA_ROWS };
+
+FA__FN int FA__SM(_AT)(int row, int col) { return FA__AT(row, col, FA_ROWS, FA_COLS); }
+
+FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        state->max[r] = -INFINITY;
+        state->sum[r] = 0.0f;
+    }
+}
+
+/* How far the maximum may grow before the accumulators are rescaled, as a power of two. A stale maximum is exact in
+ * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
+#define FA__STALE_LIMIT 8.0f
+
+/**
+ * Takes a tile of scores into the state. s[] becomes the weights exp2((s - max) * scale_log2), and alpha[] the
+ * factors by which what was accumulated with earlier weights must be multiplied. Returns whether any factor differs
+ * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
+ */
+FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
+    enum { CHAINS = FA__SM(_CHAINS) };
+    float part[CHAINS * FA_ROWS], base[FA_ROWS];
+    int rescale = 0;
+    /* Several chains: the maximum and the sum are latency-bound otherwise. */
+    FA__UNROLL
+    for (int i = 0; i < CHAINS * FA_ROWS; i++) part[i] = state->max[i % FA_ROWS];
+    FA__UNROLL
+    for (int c = 0; c < FA_COLS; c++)
+        FA__UNROLL
+        for (int r = 0; r < FA_ROWS; r++) {
+            int i = c % CHAINS * FA_ROWS + r;
+            part[i] = fa__maxf(s[FA__SM(_AT)(r, c)], part[i]);
+        }
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float largest = part[r];
+        FA__UNROLL
+        for (int h = 1; h < CHAINS; h++) largest = fa__maxf(part[h * FA_ROWS + r], largest);
+        largest = FA__OP(row_max)(largest, FA_OWNERS);
+        float old = state->max[r];
+        int stale = (largest - old) * scale_log2 <= FA__STALE_LIMIT; /* false when both are -inf */
+        largest = stale ? old : largest;
+        base[r] = largest == -INFINITY ? 0.0f : largest * scale_log2;
+        alpha[r] = stale ? 1.0f : fa__exp2(old * scale_log2 - base[r]);
+        rescale |= !stale;
+        state->max[r] = largest;
+        state->sum[r] *= alpha[r];
+    }
+    FA__UNROLL
+    for (int i = 0; i < CHAINS * FA_ROWS; i++) part[i] = 0.0f;
+    FA__UNROLL
+    for (int c = 0; c < FA_COLS; c++)
+        FA__UNROLL
+        for (int r = 0; r < FA_ROWS; r++) {
+            int at = FA__SM(_AT)(r, c), i = c % CHAINS * FA_ROWS + r;
+            s[at] = fa__exp2(FA__OP(fma)(s[at], scale_log2, -base[r]));
+            part[i] += s[at];
+        }
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float sum = part[r];
+        FA__UNROLL
+        for (int h = 1; h < CHAINS; h++) sum += part[h * FA_ROWS + r];
+        state->sum[r] += sum;
+    }
+    return rescale;
+}
+
+/** Merges two states of the same rows over different columns into `state`. weight[] and other_weight[] are the
+ *  factors for what was accumulated with either. */
+FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other, float scale_log2, float *weight,
+                           float *other_weight) {
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float largest = fa__maxf(other->max[r], state->max[r]);
+        float base = largest == -INFINITY ? 0.0f : largest * scale_log2;
+        weight[r] = fa__exp2(state->max[r] * scale_log2 - base);
+        other_weight[r] = fa__exp2(other->max[r] * scale_log2 - base);
+        state->sum[r] = state->sum[r] * weight[r] + other->sum[r] * other_weight[r];
+        state->max[r] = largest;
+    }
+}
+
+/** Completes the sums across the owners of a row. inverse[] is 1 / sum, and 0 for a row with nothing visible;
+ *  lse[] is the natural log of the sum of exp(score * scale), and -inf for such a row. scale = scale_log2 * ln 2. */
+FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *inverse, float *lse) {
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float sum = FA__OP(row_sum)(state->sum[r], FA_OWNERS);
+        inverse[r] = sum == 0.0f ? 0.0f : 1.0f / sum;
+        lse[r] = sum == 0.0f ? -INFINITY : state->max[r] * scale + logf(sum);
+    }
+}
+
+#undef FA__STALE_LIMIT
+#undef FA__SM
+#undef FA_ROWS
+#undef FA_COLS
+#undef FA_OWNERS
+#include <fa/arch/end.h>

@@ -1,0 +1,121 @@
+/**
+ * @file tile.h
+ * @brief Tiles of a matrix in shared memory (GPU) or in a core's cache (CPU), and the loaders that fill them.
+ *
+ * A tile holds FA_ROWS x FA_COLS elements in whatever layout the architecture's matrix unit reads fastest; fa/mma.h
+ * takes it from there. What lies outside the source arrives as zeros and is never read.
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #define FA_NAME    ktile
+ * #define FA_DTYPE   FA_F32
+ * #define FA_ROWS    64
+ * #define FA_COLS    128
+ * #define FA_OPERAND FA_OPERAND_B
+ * #include <fa/tile.h>
+ *
+ * #if !defined(__CUDACC__)
+ * static void load_rows_64_to_127(ktile_tile *tile, const float *matrix, int rows) { // (rows, 128), contiguous
+ *     fa_block block = fa_block_at(matrix, rows, 128, 128);
+ *     fa_block_advance(&block, 64);
+ *     ktile_load(tile, block, 0);
+ *     ktile_commit();
+ *     ktile_wait(0);
+ * }
+ * #endif
+ * @endcode
+ *
+ * | parameter      | required | default         | meaning |
+ * |----------------|----------|-----------------|---------|
+ * | FA_NAME        | yes      |                 | prefix of what is generated |
+ * | FA_DTYPE       | yes      |                 | element type: FA_F32, FA_F16, FA_BF16, FA_TF32 |
+ * | FA_ROWS        | yes      |                 | rows of the tile |
+ * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the unit needs |
+ * | FA_OPERAND     | no       | FA_OPERAND_B    | the product's operand: FA_OPERAND_A (M x K), FA_OPERAND_B (N x K), FA_OPERAND_BT (K x N) |
+ * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address, gathers included |
+ * | FA_ROW_ADDRESS | FA_POINTER |               | function (user, row) that returns the address of a row, or NULL for a row of zeros |
+ * | FA_USER_ARGS   | no       | none            | type that FA_ROW_ADDRESS's first argument points to |
+ * | FA_WARPS       | no       | 4               | warps that load together (GPU) |
+ * | FA_ARCH        | no       | by the compiler | FA_CPU or 80 |
+ * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ *
+ * Generates NAME_tile (a type to place in shared memory, 16-byte aligned), NAME_load(), NAME_commit(), NAME_wait().
+ * For results: NAME_at(), the address of an element of an FA_OPERAND_A tile, and NAME_store(), tile to memory.
+ *
+ * All threads of the FA_WARPS warps call NAME_load() with their index; it only starts the copy. NAME_commit() closes a
+ * group of loads, NAME_wait(n) returns when all but the latest n groups of the calling thread have landed; then a block
+ * barrier (__syncthreads) makes the tile visible to everybody. On the CPU a load is done when it returns.
+ *
+ * Sources: cp.async, PTX ISA "Data Movement and Conversion Instructions"; the odd row pitch in units of 16 bytes, which
+ * keeps ldmatrix free of bank conflicts, is standard practice.
+ */
+#include <fa/fa.h>
+
+#include <fa/arch/operand.h>
+
+#include <fa/arch/begin.h>
+#define FA__TILE(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#include <fa/arch/dtype.h>
+#if !defined(FA_ROWS) || FA_ROWS + 0 < 1
+FA__REQUIRE(0, "define FA_ROWS, the rows of the tile: 1 or more");
+#undef FA_ROWS
+#define FA_ROWS 16
+#endif
+#if !defined(FA_COLS) || FA_COLS + 0 < 8 || FA_COLS % 8 != 0
+FA__REQUIRE(0, "define FA_COLS, the columns of the tile: a multiple of 8");
+#undef FA_COLS
+#define FA_COLS 8
+#endif
+#if !defined(FA_OPERAND)
+#define FA_OPERAND FA_OPERAND_B
+#elif FA_OPERAND != FA_OPERAND_A && FA_OPERAND != FA_OPERAND_B && FA_OPERAND != FA_OPERAND_BT
+FA__REQUIRE(0, "FA_OPERAND is not FA_OPERAND_A, FA_OPERAND_B or FA_OPERAND_BT");
+#endif
+#if !defined(FA_LOADER)
+#define FA_LOADER FA_BLOCK
+#elif FA_LOADER != FA_BLOCK && FA_LOADER != FA_POINTER
+FA__REQUIRE(0, "FA_LOADER is not FA_BLOCK or FA_POINTER");
+#undef FA_LOADER
+#define FA_LOADER FA_BLOCK
+#endif
+
+#if FA_LOADER == FA_POINTER
+#if !defined(FA_ROW_ADDRESS)
+FA__REQUIRE(0, "FA_LOADER FA_POINTER needs FA_ROW_ADDRESS, a function (user, row) that returns the address of a row or NULL");
+#define FA_ROW_ADDRESS(user, row) NULL
+#endif
+/* What the loader reads from: the caller's data, and the row of it at which the tile starts. */
+typedef struct FA__TILE(_source) {
+    const FA_USER_ARGS *user;
+    int row;
+} FA__TILE(_source);
+FA__FN const void *FA__TILE(_row)(FA__TILE(_source) source, int row) { return FA_ROW_ADDRESS(source.user, source.row + row); }
+FA__FN int FA__TILE(_cols)(FA__TILE(_source) source) {
+    (void)source;
+    return FA_COLS;
+}
+#else
+typedef fa_block FA__TILE(_source);
+FA__FN const void *FA__TILE(_row)(fa_block block, int row) {
+    row += block.row;
+    return row >= 0 && row < block.rows ? (const FA__ELEMENT *)block.data + row * block.stride_row : NULL;
+}
+FA__FN int FA__TILE(_cols)(fa_block block) { return block.cols < FA_COLS ? block.cols : FA_COLS; }
+#endif
+
+#include FA__LAYER(tile)
+
+/* Closes a group of loads. */
+FA__FN void FA__TILE(_commit)(void) { FA__OP(copy_commit)(); }
+/* Waits until all but the latest `pending` groups of this thread have landed. */
+FA__FN void FA__TILE(_wait)(int pending) { FA__OP(copy_wait)(pending); }
+
+#undef FA__ELEMENT
+#undef FA__TILE
+#undef FA_ROWS
+#undef FA_COLS
+#undef FA_OPERAND
+#undef FA_LOADER
+#undef FA_ROW_ADDRESS
+#include <fa/arch/end.h>

@@ -1,0 +1,109 @@
+# The benchmark. One instance is one shared library whose name says what it is:
+#
+#     $(BUILD)/bench/cpu/fp32_d64_causal.so          gcc or clang
+#     $(BUILD)/bench/gpu/bf16_d128_full_m64_n128_s2_w4.so   nvcc, with the tile chosen by hand
+#
+# Words: data type, head dimension, variant, then any of v96 (FA_HEAD_DIM_V), a80 (FA_ARCH), m64 n128 s2 w4
+# (FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS) and xNAME (-DFA_BENCH_NAME=1, for an experiment).
+
+bench_dtype_fp32 := FA_F32
+bench_dtype_fp16 := FA_F16
+bench_dtype_bf16 := FA_BF16
+bench_dtype_tf32 := FA_TF32
+
+bench_variant_full     :=
+bench_variant_causal   := -DFA_MASK=fa_causal
+bench_variant_window   := -DFA_MASK=fa_sliding_window
+bench_variant_prefix   := -DFA_MASK=fa_prefix
+bench_variant_document := -DFA_MASK=fa_document
+bench_variant_alibi    := -DFA_SCORE=fa_alibi
+bench_variant_softcap  := -DFA_SCORE=fa_softcap
+bench_variant_bias     := -DFA_SCORE=fa_bias
+bench_variant_keybias  := -DFA_SCORE=fa_key_bias
+bench_variant_causalalibi := -DFA_MASK=fa_causal -DFA_SCORE=fa_alibi
+
+bench_known = $(if $(filter undefined,$(origin $1)),$(error bench: no such $2 in the instance name $3),$($1))
+bench_tail = $(filter $1%,$(wordlist 4,99,$(subst _, ,$2)))
+bench_flags = \
+    -DFA_DTYPE=$(call bench_known,bench_dtype_$(word 1,$(subst _, ,$1)),data type,$1) \
+    -DFA_HEAD_DIM=$(patsubst d%,%,$(word 2,$(subst _, ,$1))) \
+    $(call bench_known,bench_variant_$(word 3,$(subst _, ,$1)),variant,$1) \
+    $(patsubst v%,-DFA_HEAD_DIM_V=%,$(call bench_tail,v,$1)) \
+    $(patsubst a%,-DFA_ARCH=%,$(call bench_tail,a,$1)) \
+    $(patsubst m%,-DFA_BLOCK_M=%,$(call bench_tail,m,$1)) \
+    $(patsubst n%,-DFA_BLOCK_N=%,$(call bench_tail,n,$1)) \
+    $(patsubst s%,-DFA_STAGES=%,$(call bench_tail,s,$1)) \
+    $(patsubst w%,-DFA_WARPS=%,$(call bench_tail,w,$1)) \
+    $(patsubst x%,-DFA_BENCH_%=1,$(call bench_tail,x,$1)) $(BENCH_FLAGS)
+
+# The architecture of the GPU in this machine; without one, the oldest that fa supports.
+bench_cap = $(eval bench_cap := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .))$(bench_cap)
+bench_sm = $(if $(bench_cap),sm_$(bench_cap)$(if $(filter 90 100,$(bench_cap)),a),sm_80)
+BENCH_ARCH ?= $(bench_sm)
+BENCH_NVCCFLAGS ?= -O3 -std=c++17
+
+# What `make bench` runs. GRID=full asks for the whole grid on the CPU too.
+GRID ?= default
+BENCH_DIMS ?= 64 128 256
+BENCH_VARIANTS ?= window document alibi softcap keybias bias
+BENCH_REPEAT ?= 15
+bench_grid = $(foreach t,$1,$(foreach d,$(BENCH_DIMS),$(t)_d$(d)_full $(t)_d$(d)_causal)) $(addprefix $(firstword $1)_d64_,$(BENCH_VARIANTS))
+BENCH_CPU ?= $(call bench_grid,fp32 bf16 fp16)
+BENCH_GPU ?= $(call bench_grid,bf16 fp16 fp32 tf32)
+bench_cpu_so = $(BENCH_CPU:%=$(BUILD)/bench/cpu/%.so)
+bench_gpu_so = $(BENCH_GPU:%=$(BUILD)/bench/gpu/%.so)
+bench_headers = $(wildcard include/fa/*.h include/fa/*/*.h)
+
+$(BUILD)/bench/measure: tests/bench/measure.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARNINGS) $< -o $@
+
+$(BUILD)/bench/plot: tests/bench/plot.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARNINGS) $< -o $@ -lm
+
+# measure runs the compiler and notes the seconds, the memory, the registers and the spills in NAME.compile.
+$(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
+	@mkdir -p $(@D)
+	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -Iinclude $(call bench_flags,$*) -fPIC -x c -c tests/bench/instance.cu -o $(@:.so=.o)
+	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
+
+$(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
+	@mkdir -p $(@D)
+	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Xptxas -v -Iinclude $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
+	@$(NVCC) -shared -arch=$(BENCH_ARCH) $(@:.so=.o) -o $@
+
+$(BUILD)/bench/bench-cpu: tests/bench/bench.cu include/fa/fa.h tests/bench/peak.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -lm -ldl -pthread
+
+$(BUILD)/bench/bench-gpu: tests/bench/bench.cu include/fa/fa.h
+	@mkdir -p $(@D)
+	$(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Iinclude -x cu $< -o $@ -ldl -lpthread
+
+.PHONY: bench bench-cpu bench-gpu bench-compare bench-clean-results
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+bench_left_out := $(if $(NVCC),$(if $(GPU),,no GPU (nvidia-smi lists none): the GPU was not timed.),no nvcc (neither on PATH nor as NVCC=...): the GPU was not timed.) \
+    $(if $(TORCH),,no python3 with PyTorch: the comparison with it was left out.)
+bench: bench-cpu $(if $(NVCC),$(if $(GPU),bench-gpu)) $(if $(TORCH),bench-compare)
+endif
+bench:
+	@for reason in $(if $(strip $(bench_left_out)),"$(strip $(bench_left_out))"); do echo "bench: $$reason"; done
+	@{ printf '{'; sep=; for part in cpu gpu compare; do if [ -f $(BUILD)/bench/$$part.json ]; then \
+	    printf '%s"%s":\n' "$$sep" $$part; cat $(BUILD)/bench/$$part.json; sep=','; fi; done; printf '}\n'; } > $(BUILD)/bench.json
+	@cat $(BUILD)/bench/*.tsv | $(BUILD)/bench/plot > $(BUILD)/bench.svg
+	@echo "bench: wrote $(BUILD)/bench.json and $(BUILD)/bench.svg"
+
+bench-clean-results:
+	@rm -f $(BUILD)/bench/*.json $(BUILD)/bench/*.tsv
+
+bench-cpu: bench-clean-results $(bench_cpu_so) $(BUILD)/bench/bench-cpu $(BUILD)/bench/plot
+	$(BUILD)/bench/bench-cpu --grid $(GRID) --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/cpu.json --tsv $(BUILD)/bench/cpu.tsv $(bench_cpu_so)
+
+bench-gpu: bench-clean-results $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
+	$(BUILD)/bench/bench-gpu --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/gpu.json --tsv $(BUILD)/bench/gpu.tsv $(bench_gpu_so)
+
+bench-compare: bench-clean-results
+	$(PYTHON) tests/bench/compare.py --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv
