@@ -13,11 +13,13 @@ ifndef NVCC
 NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 endif
 PYTHON   ?= python3
-VERSION  := $(shell v=$$(sed -n 's/^\#define FA_VERSION //p' include/fa/fa.h); echo $$((v / 10000)).$$((v / 100 % 100)).$$((v % 100)))
+VERSION  := $(shell v=$$(sed -n 's/^\#define FA_VERSION //p' include/fa/fa.h); \
+              echo $$((v / 10000)).$$((v / 100 % 100)).$$((v % 100)))
 
 # Not empty where nvidia-smi lists a GPU, and where python3 has PyTorch. Asked once, when first needed.
 GPU   = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1))$(GPU)
-TORCH = $(eval TORCH := $(shell $(PYTHON) -c 'import importlib.util as u; print("yes" if u.find_spec("torch") else "")' 2>/dev/null))$(TORCH)
+ask_torch = import importlib.util as u; print("yes" if u.find_spec("torch") else "")
+TORCH = $(eval TORCH := $(shell $(PYTHON) -c '$(ask_torch)' 2>/dev/null))$(TORCH)
 
 .DEFAULT_GOAL := help
 .PHONY: help doc install uninstall format clean
@@ -46,7 +48,8 @@ doc:
 	@echo "doc: open $(BUILD)/doc/html/index.html"
 
 format:
-	@command -v clang-format >/dev/null || { echo "make format needs clang-format, and there is none on PATH" >&2; exit 1; }
+	@command -v clang-format >/dev/null || \
+	    { echo "make format needs clang-format, and there is none on PATH" >&2; exit 1; }
 	clang-format -i $$(git ls-files --cached --others --exclude-standard '*.h' '*.c' '*.cu')
 
 clean:
@@ -65,7 +68,8 @@ install:
 	    mkdir -p "$${file%/*}" && cp include/$$header "$$file" && chmod 644 "$$file" || exit 1; \
 	done
 	@mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)"
-	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' cmake/fa.pc.in > "$(DESTDIR)$(pkgconfigdir)/fa.pc"
+	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' cmake/fa.pc.in \
+	    > "$(DESTDIR)$(pkgconfigdir)/fa.pc"
 	@sed -e 's|@VERSION@|$(VERSION)|' cmake/fa-config-version.cmake.in > "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
 	@cp cmake/fa-config.cmake "$(DESTDIR)$(cmakedir)/fa-config.cmake"
 	@chmod 644 "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)"/*.cmake
@@ -74,7 +78,9 @@ install:
 # Removes the files that install wrote, then the directories of ours that this leaves empty.
 uninstall:
 	@for header in $(headers); do rm -f "$(DESTDIR)$(includedir)/$$header"; done
-	@rm -f "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)/fa-config.cmake" "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
-	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/; do echo "$(DESTDIR)$$directory"; done | sort -r \
+	@rm -f "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)/fa-config.cmake" \
+	    "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
+	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/; do \
+	        echo "$(DESTDIR)$$directory"; done | sort -r \
 	    | while read -r directory; do rmdir "$$directory" 2>/dev/null || true; done
 	@echo "uninstall: fa is gone from $(DESTDIR)$(PREFIX)"

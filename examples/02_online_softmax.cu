@@ -1,7 +1,7 @@
 /* 02 online softmax: no score matrix.
  *
- * Softmax looks as though it needed a row's scores twice: once for the largest and the sum, once for the weights. It does
- * not (Milakov and Gimelshein, arXiv 1805.02867). Walk along the keys with three things in hand:
+ * Softmax looks as though it needed a row's scores twice: once for the largest and the sum, once for the weights.
+ * It does not (Milakov and Gimelshein, arXiv 1805.02867). Walk along the keys with three things in hand:
  *
  *     highest    the largest score so far
  *     sum        the sum of exp(s - highest) so far
@@ -10,8 +10,8 @@
  * When a larger score turns up, what was summed relative to the old maximum becomes relative to the new one by a single
  * factor, exp(old - new). At the end o / sum is the answer, exactly: no approximation is involved.
  *
- * One thread now does a whole row. It keeps q and o in registers, a score lives for a moment, and memory holds Q, K, V and
- * O, nothing else. This is the idea that makes attention fit in memory; the next steps make it fast.
+ * One thread now does a whole row. It keeps q and o in registers, a score lives for a moment, and memory holds Q,
+ * K, V and O, nothing else. This is the idea that makes attention fit in memory; the next steps make it fast.
  */
 #include "harness.h"
 

@@ -1,9 +1,9 @@
 /* 03 tiled: read a number from memory once, use it many times.
  *
- * In step 02 each thread reads every key and every value for its one query: a multiplication for each number
- * read. Here a block of threads takes a tile of 64 queries and walks along the keys in tiles of 32. A tile is
- * loaded once into shared memory and serves all 64 queries; and within it each thread computes a patch of 4 x 4 scores and
- * 4 x 8 outputs in registers, so that 8 numbers read from shared memory feed 16 multiplications.
+ * In step 02 each thread reads every key and every value for its one query: a multiplication for each number read.
+ * Here a block of threads takes a tile of 64 queries and walks along the keys in tiles of 32. A tile is loaded once
+ * into shared memory and serves all 64 queries; and within it each thread computes a patch of 4 x 4 scores and 4 x
+ * 8 outputs in registers, so that 8 numbers read from shared memory feed 16 multiplications.
  *
  *     for each tile of 32 keys:
  *         load       K tile, V tile     -> shared memory
@@ -11,8 +11,9 @@
  *         softmax    row by row         the online update of step 02, a tile at a time: one factor a row and tile
  *         output     O = factor O + P V 64 x 64, 4 x 8 a thread, in registers
  *
- * Between two phases the threads wait for each other: one reads what another wrote. This is the loop of FlashAttention (Dao et al.,
- * arXiv 2205.14135, and 2307.08691 for its order); all that follows does the same, only with faster hardware.
+ * Between two phases the threads wait for each other: one reads what another wrote. This is the loop of
+ * FlashAttention (Dao et al., arXiv 2205.14135, and 2307.08691 for its order); all that follows does the same, only
+ * with faster hardware.
  *
  * On the CPU a "block" is a call, shared memory is the cache, and a phase is a loop over the threads.
  */
@@ -81,9 +82,7 @@ KERNEL tiled_kernel(problem p) {
     }
 }
 
-static void tiled(const problem *p) {
-    launch(tiled_kernel, p->batch * p->heads * (p->seqlen / BLOCK_M), THREADS, p);
-}
+static void tiled(const problem *p) { launch(tiled_kernel, p->batch * p->heads * (p->seqlen / BLOCK_M), THREADS, p); }
 #undef THREADS
 #undef BLOCK_M
 #undef BLOCK_N

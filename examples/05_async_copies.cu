@@ -1,7 +1,8 @@
 /* 05 asynchronous copies: fetch the next tile while computing on this one.
  *
- * In step 04 everybody waits for a tile, then everybody computes while memory idles. cp.async (sm_80 and newer) copies 16 bytes
- * from global to shared memory in the background and without a detour through registers. With two buffers for K and V,
+ * In step 04 everybody waits for a tile, then everybody computes while memory idles. cp.async (sm_80 and newer)
+ * copies 16 bytes from global to shared memory in the background and without a detour through registers. With two
+ * buffers for K and V,
  *
  *     start copying tile 0
  *     for each tile i:

@@ -1,7 +1,8 @@
 /* 10 first use: the library in place of steps 01 to 05.
  *
- * Define what the instance should be, include fa/attention.h, and there is a function: attn_forward(). It takes any lengths,
- * strides and batch, on this machine: compiled by nvcc it runs on the GPU, compiled as C on the CPU, on all cores.
+ * Define what the instance should be, include fa/attention.h, and there is a function: attn_forward(). It takes any
+ * lengths, strides and batch, on this machine: compiled by nvcc it runs on the GPU, compiled as C on the CPU, on
+ * all cores.
  *
  *     nvcc -O3 -arch=native -I../include 10_first_use.cu         or
  *     cc -O3 -x c -I../include 10_first_use.cu -lm -pthread

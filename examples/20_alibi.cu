@@ -1,8 +1,9 @@
 /* 20 ALiBi: a score hook, and what it costs.
  *
- * Press et al. (arXiv 2108.12409) tell a transformer where its tokens are by subtracting slope[head] * distance from the
- * scores. In the library that is FA_SCORE fa_alibi and a table of slopes; here it comes with FA_MASK fa_causal, since any hook goes
- * with any mask. The other instance is plain causal attention: the line shows how little the hook adds.
+ * Press et al. (arXiv 2108.12409) tell a transformer where its tokens are by subtracting slope[head] * distance
+ * from the scores. In the library that is FA_SCORE fa_alibi and a table of slopes; here it comes with FA_MASK
+ * fa_causal, since any hook goes with any mask. The other instance is plain causal attention: the line shows how
+ * little the hook adds.
  */
 #define NO_MAIN
 #include "10_first_use.cu"

@@ -1,8 +1,8 @@
 /* 21 sliding window: a mask that pays.
  *
- * Each query sees itself and the WINDOW keys before it (Beltagy et al., arXiv 2004.05150). Of the tiles that causal attention visits,
- * most then hold nothing that anybody may see. The mask says so for a whole tile at a time, and those tiles are
- * neither loaded nor computed. NAME_plan() counts them.
+ * Each query sees itself and the WINDOW keys before it (Beltagy et al., arXiv 2004.05150). Of the tiles that causal
+ * attention visits, most then hold nothing that anybody may see. The mask says so for a whole tile at a time, and
+ * those tiles are neither loaded nor computed. NAME_plan() counts them.
  */
 #define NO_MAIN
 #include "10_first_use.cu"
@@ -53,7 +53,8 @@ int main(void) {
     fa_plan plan;
     FA(window_plan(&a, &plan));
     printf("    of %lld tiles of %d x %d, %lld are visited, and %lld of these masked element by element\n",
-           (long long)plan.tiles_total, plan.block_m, plan.block_n, (long long)plan.tiles_visited, (long long)plan.tiles_masked);
+           (long long)plan.tiles_total, plan.block_m, plan.block_n, (long long)plan.tiles_visited,
+           (long long)plan.tiles_masked);
     problem_free(&p);
     return status;
 }

@@ -1,13 +1,13 @@
 /* 22 soft cap: a hook in a hook's place, and one of your own beside it.
  *
  * Gemma 2 (arXiv 2408.00118) keeps its scores within +-cap by cap * tanh(score / cap). The library has it: FA_SCORE
- * fa_softcap. To show that nothing in that is privileged, the second instance caps with a function of our own: the softer
- * score / sqrt(1 + (score / cap)^2), which needs no tanh. A hook is the name of a function; the struct it reads is ours too.
+ * fa_softcap. To show that nothing in that is privileged, the second instance caps with a function of our own, the
+ * softer score / (1 + |score| / cap), which needs no tanh. A hook is the name of a function; its struct is ours too.
  */
 #define NO_MAIN
 #include "10_first_use.cu"
 
-#define CAP 2.0f /* low, so that it bites: these random scores have a deviation of 1 */
+#define CAP 8.0f /* low, so that it bites: these random scores have a deviation of 4 */
 
 #define FA_NAME softcap
 #define FA_DTYPE FA_BF16
@@ -19,9 +19,8 @@ struct bend {
     float per_cap; /* 1 / cap */
 };
 FA_HOOK float bend_score(const struct bend *u, float score, fa_index at) {
-    float x = score * u->per_cap;
     (void)at; /* batch, head, query, key: a hook may use them; this one does not */
-    return score / sqrtf(1.0f + x * x);
+    return score / (1.0f + fabsf(score) * u->per_cap);
 }
 
 #define FA_NAME bent
@@ -49,7 +48,7 @@ static double softcap_reference(const problem *p, double score, int batch, int h
 }
 static double bent_reference(const problem *p, double score, int batch, int head, int query, int key) {
     (void)p, (void)batch, (void)head, (void)query, (void)key;
-    return score / sqrt(1 + score / CAP * (score / CAP));
+    return score / (1 + fabs(score) / CAP);
 }
 
 int main(void) {

@@ -1,11 +1,12 @@
 /* 23 a mask of your own: packed documents.
  *
- * To waste nothing on padding, several documents are laid end to end in one sequence; a token may look back only to the start
- * of its own. (The library ships fa_document, for ids in any order. Knowing more, that documents are contiguous and the
- * attention causal, ours is simpler and tells exactly which tiles are empty.)
+ * To waste nothing on padding, several documents are laid end to end in one sequence; a token may look back only to
+ * the start of its own. (The library ships fa_document, for ids in any order. Knowing more, that documents are
+ * contiguous and the attention causal, ours is simpler and tells exactly which tiles are empty.)
  *
  * A mask is four functions with a common prefix. packed_keep() alone would do, with FA_MASK_FROM_KEEP(packed) for
- * the rest; the other three are what makes it fast: they let the kernel skip tiles, and leave out the test in full ones.
+ * the rest; the other three are what makes it fast: they let the kernel skip tiles, and leave out the test in full
+ * ones.
  */
 #define NO_MAIN
 #include "10_first_use.cu"
@@ -19,14 +20,17 @@ struct packed {
 FA_HOOK int packed_keep(const struct packed *u, fa_index at) {
     return (at.key >= u->begin[at.query]) & (at.key <= at.query);
 }
-/* A block of queries and keys: does it hold only visible pairs, or none? Together its queries see all from
- * the first one's document on to the last one itself; all of them see only what lies between the last one's document and the first. */
+/* A block of queries and keys: does it hold only visible pairs, or none? Together its queries see all from the
+ * first one's document on to the last one itself; all of them see only what lies between the last one's document
+ * and the first. */
 FA_HOOK fa_tile_class packed_tile(const struct packed *u, fa_box box) {
     int first = box.queries.begin, last = box.queries.end - 1;
     if (box.keys.end <= u->begin[first] || box.keys.begin > last) return FA_EMPTY;
     return box.keys.begin >= u->begin[last] && box.keys.end - 1 <= first ? FA_FULL : FA_PARTIAL;
 }
-FA_HOOK int packed_clamp(int x, fa_range within) { return x < within.begin ? within.begin : x > within.end ? within.end : x; }
+FA_HOOK int packed_clamp(int x, fa_range within) {
+    return x < within.begin ? within.begin : x > within.end ? within.end : x;
+}
 /* Which of these keys are worth a visit for these queries? */
 FA_HOOK fa_range packed_keys(const struct packed *u, fa_box box) {
     fa_range keys;
@@ -94,14 +98,17 @@ int main(void) {
     p.scratch = (float *)device_alloc(2 * bytes);
     to_device(p.scratch, begins, 2 * bytes);
 
-    example e = {"23_document_mask", run_packed, BF16, reference, visible / p.seqlen / p.seqlen, "causal, one document", run_causal};
+    example e = {"23_document_mask",     run_packed, BF16, reference, visible / p.seqlen / p.seqlen,
+                 "causal, one document", run_causal};
     int status = example_report(&p, e);
     struct packed mine;
     fa_attention_args a = packed_args(&p, &mine);
     fa_plan plan;
     FA(documents_plan(&a, &plan));
-    printf("    %d documents: of %lld tiles of %d x %d, %lld are visited, and %lld of these masked element by element\n", documents,
-           (long long)plan.tiles_total, plan.block_m, plan.block_n, (long long)plan.tiles_visited, (long long)plan.tiles_masked);
+    printf(
+        "    %d documents: of %lld tiles of %d x %d, %lld are visited, and %lld of these masked element by element\n",
+        documents, (long long)plan.tiles_total, plan.block_m, plan.block_n, (long long)plan.tiles_visited,
+        (long long)plan.tiles_masked);
     free(begins);
     problem_free(&p);
     return status;

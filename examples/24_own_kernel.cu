@@ -1,15 +1,17 @@
 /* 24 a kernel of your own: paged attention from the library's pieces.
  *
- * A server that writes many texts at once keeps keys and values in pages, 16 tokens each, wherever a page was free (Kwon et al.,
- * arXiv 2309.06180); a table says where. fa/attention.h wants rows at a fixed stride, so this calls for a kernel of one's own. It takes
- * the same three template headers that attention.h is made of:
+ * A server that writes many texts at once keeps keys and values in pages, 16 tokens each, wherever a page was free
+ * (Kwon et al., arXiv 2309.06180); a table says where. fa/attention.h wants rows at a fixed stride, so this calls
+ * for a kernel of one's own. It takes the same three template headers that attention.h is made of:
  *
  *     fa/tile.h      loaders: q and o by block pointers, k and v row by row, from wherever a function of ours says
  *     fa/mma.h       products of tiles: S = Q K^T, and O += P V with P as it comes out of the first
  *     fa/softmax.h   the online softmax between them
  *
- * What remains is the loop of step 03, and it reads like it. There is nothing about tensor cores or lanes in it, and
- * it runs on the CPU as well. The line compares it with attn_forward() on the same tokens, not in pages.
+ * What remains is the loop of step 03, and it reads like it. There is nothing about tensor cores or lanes in it,
+ * and it runs on the CPU as well (at its best with -march=native: attn_forward() chooses its instructions when it
+ * runs, pieces get those that the compiler was told of). The line compares it with attn_forward() on the same
+ * tokens, not in pages.
  */
 #define NO_MAIN
 #include "10_first_use.cu"
@@ -19,7 +21,8 @@
 #define PAGE 16 /* tokens */
 #define WARPS 4
 
-/* The cache of one sequence: a pool of pages, each with PAGE tokens of every head, and the table of this sequence's pages. */
+/* The cache of one sequence: a pool of pages, each with PAGE tokens of every head, and the table of this sequence's
+ * pages. */
 struct cache {
     const uint16_t *pool; /* (pages, heads, PAGE, 64) */
     const int *pages;     /* pages[token / PAGE] */
@@ -150,11 +153,12 @@ static void paged(const problem *p) {
 
 /* One tensor from (heads, seqlen, 64) to pages. */
 static void fill_pool(const problem *p, const float *from, const int *pages, uint16_t *pool) {
-    for (int head = 0; head < p->heads; head++)
-        for (int token = 0; token < p->seqlen; token++)
+    for (int64_t head = 0; head < p->heads; head++)
+        for (int64_t token = 0; token < p->seqlen; token++) {
+            int64_t row = (pages[token / PAGE] * p->heads + head) * PAGE + token % PAGE;
             for (int d = 0; d < 64; d++)
-                pool[(((size_t)pages[token / PAGE] * (size_t)p->heads + (size_t)head) * PAGE + (size_t)(token % PAGE)) * 64 + (size_t)d] =
-                    fa_bf16_from_float(from[((size_t)head * (size_t)p->seqlen + (size_t)token) * 64 + (size_t)d]);
+                pool[row * 64 + d] = fa_bf16_from_float(from[(head * p->seqlen + token) * 64 + d]);
+        }
 }
 
 int main(void) {

@@ -10,11 +10,12 @@
  *     -|p - q|^2 / h^2  =  (2/h^2) p.q  -  |q|^2 / h^2  -  |p|^2 / h^2
  *
  * The first term is a scaled dot product: scale = 2/h^2. The second depends on the key alone: fa_key_bias. The
- * third is the same for all keys of a query, and cancels in the softmax. A 256 x 256 photo has 65,536 tokens; written out, its
- * scores would fill 16 GiB. Here they exist only a tile at a time.
+ * third is the same for all keys of a query, and cancels in the softmax. A 256 x 256 photo has 65,536 tokens;
+ * written out, its scores would fill 16 GiB. Here they exist only a tile at a time.
  *
- * Two things of our own show how attention is varied: a score hook (a pixel resembles itself too well, noise and all), and
- * a mask for --window R, which looks only at pixels within R columns and R rows, and tells which blocks hold none of those.
+ * Two things of our own show how attention is varied: a score hook (a pixel resembles itself too well, noise and
+ * all), and a mask for --window R, which looks only at pixels within R columns and R rows, and tells which blocks
+ * hold none of those.
  *
  * cc -O3 -x c -I../include denoise.cu -lm -pthread      or      nvcc -O3 -arch=native -I../include denoise.cu
  */
@@ -36,8 +37,8 @@ struct nlm {
     float self; /* added to a pixel's score with itself */
 };
 
-/* A noisy patch differs from a second noisy picture of the same thing by 2 D sigma^2 on average, and from
- * itself by 0, which would give the pixel's own noise most of the weight. So its distance to itself is raised to that mean. */
+/* A noisy patch differs from a second noisy picture of the same thing by 2 D sigma^2 on average, and from itself by
+ * 0, which would give the pixel's own noise most of the weight. So its distance to itself is set to that mean. */
 FA_HOOK float nlm_self(const struct nlm *u, float score, fa_index at) {
     return score + (at.key == u->first + at.query ? u->self : 0.0f);
 }
@@ -67,8 +68,10 @@ FA_HOOK int nlm_window_keep(const struct nlm *u, fa_index at) {
 FA_HOOK fa_tile_class nlm_window_tile(const struct nlm *u, fa_box box) {
     if (u->radius < 0) return FA_FULL;
     struct area q = nlm_area(u, box.queries, u->first), k = nlm_area(u, box.keys, 0);
-    int nearest = nlm_larger(nlm_larger(k.top - q.bottom, q.top - k.bottom), nlm_larger(k.left - q.right, q.left - k.right));
-    int farthest = nlm_larger(nlm_larger(k.bottom - q.top, q.bottom - k.top), nlm_larger(k.right - q.left, q.right - k.left));
+    int nearest =
+        nlm_larger(nlm_larger(k.top - q.bottom, q.top - k.bottom), nlm_larger(k.left - q.right, q.left - k.right));
+    int farthest =
+        nlm_larger(nlm_larger(k.bottom - q.top, q.bottom - k.top), nlm_larger(k.right - q.left, q.right - k.left));
     return nearest > u->radius ? FA_EMPTY : farthest <= u->radius ? FA_FULL : FA_PARTIAL;
 }
 /* The keys worth a visit: from the first row in reach to the last. */
@@ -92,7 +95,8 @@ FA_HOOK fa_range nlm_window_queries(const struct nlm *u, fa_box box) {
 #define FA_USER_ARGS struct nlm
 FA_SCORE_CHAIN(nlm_score, fa_key_bias, nlm_self)
 
-/* Patches of a colour photo: 5 x 5 x 3 = 75 numbers, in rows of 80. A head dimension is a multiple of 8; zeros change nothing. */
+/* Patches of a colour photo: 5 x 5 x 3 = 75 numbers, in rows of 80. A head dimension is a multiple of 8; zeros
+ * change nothing. */
 #define FA_NAME nlm_colour
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 80
@@ -122,8 +126,8 @@ static int mirrored(int x, int size) {
     return x;
 }
 
-/* The patches as rows of `dim` floats, and each one's squared length. Around 128: dot products of numbers near 0 keep more
- * of their digits, and distances do not care. */
+/* The patches as rows of `dim` floats, and each one's squared length. Around 128: dot products of numbers near 0
+ * keep more of their digits, and distances do not care. */
 static void make_patches(image photo, int radius, int dim, float *patches, float *squares) {
     for (int y = 0; y < photo.height; y++)
         for (int x = 0; x < photo.width; x++) {
@@ -154,15 +158,18 @@ static double estimate_noise(image p) {
         for (int x = 1; x < p.width - 1; x++)
             for (int c = 0; c < p.channels; c++) {
                 double response = 0;
-                for (int i = 0; i < 9; i++)
-                    response += filter[i / 3][i % 3] * p.data[((y + i / 3 - 1) * p.width + x + i % 3 - 1) * p.channels + c];
+                for (int i = 0; i < 9; i++) {
+                    size_t pixel = (size_t)(y + i / 3 - 1) * (size_t)p.width + (size_t)(x + i % 3 - 1);
+                    response += filter[i / 3][i % 3] * p.data[pixel * (size_t)p.channels + (size_t)c];
+                }
                 sum += fabs(response);
             }
     return sqrt(1.5707963267948966) / 6 * sum / ((double)(p.width - 2) * (p.height - 2) * p.channels);
 }
 
 /* The definition, in double, for one pixel: what the result is checked with. */
-static void denoise_one(image photo, const float *patches, int dim, const struct nlm *u, double h2, int token, double *out) {
+static void denoise_one(image photo, const float *patches, int dim, const struct nlm *u, double h2, int token,
+                        double *out) {
     double sum = 0;
     for (int c = 0; c < photo.channels; c++) out[c] = 0;
     for (int other = 0; other < photo.width * photo.height; other++) {
@@ -173,7 +180,8 @@ static void denoise_one(image photo, const float *patches, int dim, const struct
         for (int d = 0; d < dim; d++) distance += ((double)p[d] - q[d]) * ((double)p[d] - q[d]);
         double weight = exp(-distance / h2);
         sum += weight;
-        for (int c = 0; c < photo.channels; c++) out[c] += weight * photo.data[(size_t)other * (size_t)photo.channels + (size_t)c];
+        for (int c = 0; c < photo.channels; c++)
+            out[c] += weight * photo.data[(size_t)other * (size_t)photo.channels + (size_t)c];
     }
     for (int c = 0; c < photo.channels; c++) out[c] /= sum;
 }
@@ -231,7 +239,7 @@ static struct options parse(int count, char **words) {
         else if (!strcmp(word, "--sigma")) o.sigma = number(word, next, 0, 255), i++;
         else if (!strcmp(word, "--noise")) o.noise = number(word, next, 1, 255), i++;
         else if (!strcmp(word, "--strength")) o.strength = number(word, next, 0.2, 100), i++;
-        else if (!strcmp(word, "--window")) o.window = (int)number(word, next, 0, 32767), i++;
+        else if (!strcmp(word, "--window")) o.window = (int)number(word, next, 0, 16384), i++;
         else if (!strcmp(word, "--seed")) o.seed = (int)number(word, next, 0, 2147483647), i++;
         else if (!strcmp(word, "--threads")) o.threads = (int)number(word, next, 1, 1024), i++;
         else if (!strcmp(word, "--out") && next) o.out = next, i++;
@@ -268,9 +276,9 @@ int main(int count, char **words) {
     double noise = option.sigma > 0 ? option.sigma : option.noise > 0 ? option.noise : estimate_noise(noisy);
     noise = noise > 1 ? noise : 1; /* less would ask more digits of the scores than a float has */
     double h2 = option.strength * option.strength * noise * noise * numbers;
-    printf("photo     %s: %d x %d %s, %d tokens; noise %.1f%s\n", option.photo, clean.width, clean.height,
-           colour ? "colour" : "gray", tokens, noise,
-           option.sigma > 0 ? " (added)" : option.noise > 0 ? " (as told)" : " (estimated)");
+    const char *known = option.sigma > 0 ? "added" : option.noise > 0 ? "as told" : "estimated";
+    printf("photo     %s: %d x %d %s, %d tokens; noise %.1f (%s)\n", option.photo, clean.width, clean.height,
+           colour ? "colour" : "gray", tokens, noise, known);
 
     /* The tensors: patches serve as queries and as keys. */
     size_t patch_bytes = sizeof(float) * (size_t)tokens * (size_t)dim, bias_bytes = sizeof(float) * (size_t)tokens;
@@ -278,9 +286,10 @@ int main(int count, char **words) {
     float *patches = (float *)host_alloc(patch_bytes), *bias = (float *)host_alloc(bias_bytes);
     float *values = (float *)host_alloc(value_bytes);
     make_patches(noisy, radius, dim, patches, bias);
-    for (int i = 0; i < tokens; i++) {
+    size_t channels = (size_t)clean.channels;
+    for (size_t i = 0; i < (size_t)tokens; i++) {
         bias[i] = (float)(-bias[i] / h2);
-        for (int c = 0; c < VALUES; c++) values[i * VALUES + c] = c < clean.channels ? noisy.data[i * clean.channels + c] : 0;
+        for (size_t c = 0; c < VALUES; c++) values[i * VALUES + c] = c < channels ? noisy.data[i * channels + c] : 0;
     }
     float *device_patches = (float *)device_alloc(patch_bytes), *device_bias = (float *)device_alloc(bias_bytes);
     float *device_values = (float *)device_alloc(value_bytes), *device_out = (float *)device_alloc(value_bytes);
@@ -301,8 +310,9 @@ int main(int count, char **words) {
     fa_status (*forward)(const fa_attention_args *, fa_stream) = colour ? nlm_colour_forward : nlm_gray_forward;
     fa_status (*plan)(const fa_attention_args *, fa_plan *) = colour ? nlm_colour_plan : nlm_gray_plan;
 
+    fflush(stdout);
     /* A part of the queries at a time, for the sake of the progress line; the first call, of a few, warms up. */
-    int part = ON_GPU ? 32768 : (tokens / 64 + 255) / 256 * 256;
+    int part = ON_GPU ? 32768 : (tokens / 64 / 256 + 1) * 256;
     double begin = 0, visited = 0, total = 0;
     fa_plan way;
     for (int first = -1; first < tokens;) {
@@ -325,20 +335,19 @@ int main(int count, char **words) {
     }
     to_host(values, device_out, value_bytes);
 
-    /* A few pixels, by the definition. exp(-distance/h^2) of a window that holds nothing alike may be 0 / 0 there, and not here. */
     double largest = 0;
     enum { CHECKED = 16 };
     for (int i = 0; i < CHECKED; i++) {
         int token = (int)(rng_uniform(&r) * tokens);
         double wanted[3];
         denoise_one(noisy, patches, dim, &nlm, h2, token, wanted);
-        for (int c = 0; c < clean.channels; c++)
-            if (isfinite(wanted[c])) largest = fmax(largest, fabs(wanted[c] - values[token * VALUES + c]));
+        for (size_t c = 0; c < channels; c++)
+            largest = fmax(largest, fabs(wanted[c] - values[(size_t)token * VALUES + c]));
     }
 
     image out = image_new(clean.width, clean.height, clean.channels, clean.maxval);
-    for (int i = 0; i < tokens; i++)
-        for (int c = 0; c < clean.channels; c++) out.data[i * clean.channels + c] = values[i * VALUES + c];
+    for (size_t i = 0; i < (size_t)tokens; i++)
+        for (size_t c = 0; c < channels; c++) out.data[i * channels + c] = values[i * VALUES + c];
     image_round(out);
     for (size_t i = 0; i < image_count(out); i++)
         if (!isfinite(out.data[i])) DIE("denoise: a pixel of the result is not a number");
@@ -346,15 +355,14 @@ int main(int count, char **words) {
     double pairs = (double)tokens * tokens * visited / total, unfused = 4.0 * tokens * tokens;
     double ours = 2.0 * (double)value_bytes + (double)patch_bytes + (double)bias_bytes;
     double rate = 2 * pairs * (dim + VALUES) / seconds;
-    printf("schedule  %s, tiles of %d x %d: %.0f of %.0f visited (%.1f%%)\n", way.schedule, way.block_m, way.block_n, visited,
-           total, 100 * visited / total);
-    printf("time      %.3f s, %.*f GFLOP/s (2 * (%d + %d) a visited pair)\n", seconds, rate < 1e12 ? 1 : 0, 1e-9 * rate, dim,
-           VALUES);
+    printf("schedule  %s, tiles of %d x %d: %.0f of %.0f visited (%.1f%%)\n", way.schedule, way.block_m, way.block_n,
+           visited, total, 100 * visited / total);
+    printf("time      %.3f s, %.*f GFLOP/s (2 * (%d + %d) a visited pair)\n", seconds, rate < 1e12 ? 1 : 0, 1e-9 * rate,
+           dim, VALUES);
     printf("memory    %.1f MiB of tensors; unfused, the score matrix alone: %.1f MiB (%.0f times as much)\n",
            ours / 1048576, unfused / 1048576, unfused / ours);
     printf("check     %d pixels by the definition, in double: differ by at most %.1e of 255\n", CHECKED, largest);
-    if (option.sigma > 0)
-        printf("PSNR      %.2f dB before, %.2f dB after\n", psnr(clean, noisy), psnr(clean, out));
+    if (option.sigma > 0) printf("PSNR      %.2f dB before, %.2f dB after\n", psnr(clean, noisy), psnr(clean, out));
     write_picture(noisy, option.out, "noisy.png", 1);
     write_picture(out, option.out, "denoised.png", 1);
     write_picture(out, option.out, colour ? "denoised.ppm" : "denoised.pgm", 0);

@@ -2,8 +2,8 @@
  * @file image.h
  * @brief Pictures for the examples: reads PGM and PPM, writes PGM, PPM and PNG. No library needed.
  *
- * A picture is rows of pixels of 1 (gray) or 3 (red, green, blue) floats on a scale of 0 to 255, whatever the file's own maximum
- * was; that is kept in `maxval`, for writing.
+ * A picture is rows of pixels of 1 (gray) or 3 (red, green, blue) floats on a scale of 0 to 255, whatever the
+ * file's own maximum was; that is kept in `maxval`, for writing.
  */
 #ifndef IMAGE_H
 #define IMAGE_H
@@ -45,7 +45,7 @@ typedef struct image_file {
 static UNUSED int image_number(image_file *f, const char *what, int least, int most) {
     int64_t number = 0;
     for (;; f->at++) {
-        if (f->at >= f->size) DIE("%s: the file ends before its %s", f->name, what);
+        if (f->at >= f->size) DIE("%s: the file ends where its %s should be", f->name, what);
         if (f->bytes[f->at] == '#')
             while (f->at + 1 < f->size && f->bytes[f->at] != '\n') f->at++;
         else if (!strchr(" \t\r\n\v\f", f->bytes[f->at]) || !f->bytes[f->at]) break;
@@ -55,7 +55,8 @@ static UNUSED int image_number(image_file *f, const char *what, int least, int m
     for (; f->at < f->size && f->bytes[f->at] >= '0' && f->bytes[f->at] <= '9'; f->at++)
         if (number <= most) number = 10 * number + (f->bytes[f->at] - '0');
     if (number < least || number > most)
-        DIE("%s: %s is %s: it should be %d to %d", f->name, what, number < least ? "too small" : "too large", least, most);
+        DIE("%s: %s is %s: it should be %d to %d", f->name, what, number < least ? "too small" : "too large", least,
+            most);
     return (int)number;
 }
 
@@ -76,9 +77,10 @@ static UNUSED image image_read(const char *name) {
     int kind = f.size > 2 && f.bytes[0] == 'P' ? f.bytes[1] : 0;
     if (!strchr("2356", kind) || !kind)
         DIE("%s: not a PGM or PPM picture (it should start with P2, P3, P5 or P6)\n"
-            "ImageMagick makes one of almost any picture: convert photo.jpg -resize 256x256 photo.ppm", name);
+            "ImageMagick makes one of almost any picture: convert photo.jpg -resize 256x256 photo.ppm",
+            name);
     int channels = kind == '3' || kind == '6' ? 3 : 1, binary = kind >= '5';
-    int width = image_number(&f, "width", 1, 1 << 15), height = image_number(&f, "height", 1, 1 << 15);
+    int width = image_number(&f, "width", 1, 1 << 14), height = image_number(&f, "height", 1, 1 << 14);
     image p = image_new(width, height, channels, image_number(&f, "largest value", 1, 65535));
     size_t count = image_count(p), each = p.maxval > 255 ? 2 : 1;
     f.at++; /* one byte of white space ends a binary header */
@@ -87,7 +89,7 @@ static UNUSED image image_read(const char *name) {
             f.at > f.size ? (size_t)0 : f.size - f.at);
     for (size_t i = 0; i < count; i++) {
         int x;
-        if (!binary) x = image_number(&f, "pixels", 0, p.maxval);
+        if (!binary) x = image_number(&f, "next pixel", 0, p.maxval);
         else x = each == 1 ? f.bytes[f.at + i] : 256 * f.bytes[f.at + 2 * i] + f.bytes[f.at + 2 * i + 1];
         if (x > p.maxval) DIE("%s: a pixel is %d, more than the largest value %d", name, x, p.maxval);
         p.data[i] = (float)x * 255 / (float)p.maxval;
@@ -144,7 +146,8 @@ static UNUSED void image_write_png(image p, const char *name) {
     p.maxval = p.maxval > 255 ? 65535 : 255;
     size_t line = 1 + (size_t)p.width * (size_t)p.channels * (p.maxval > 255 ? 2 : 1); /* a filter byte, then a row */
     size_t raw = line * (size_t)p.height, blocks = (raw + 65534) / 65535, n = 8;
-    unsigned char *lines = (unsigned char *)host_alloc(raw), *chunk = (unsigned char *)host_alloc(raw + 5 * blocks + 18);
+    unsigned char *lines = (unsigned char *)host_alloc(raw);
+    unsigned char *chunk = (unsigned char *)host_alloc(raw + 5 * blocks + 18);
     uint32_t low = 1, high = 0; /* Adler-32 */
     FILE *stream = fopen(name, "wb");
     if (!stream) DIE("%s: cannot open it for writing", name);

@@ -4,30 +4,36 @@
 # FA_ROUNDS=n  random shapes for each instance (default 6)
 # SAMPLE=n     combinations drawn at random from the seed, besides the table (default 6)
 # FA_PROVE=0   plain summary, also where prove is found
+# FA_FULL=1    compiles every instance for every GPU architecture (default: each for one)
+# NVCC=        leaves out what needs nvcc
 
 CC       ?= cc
 BUILD    ?= build
 CFLAGS   ?= -O3
 NVCC     ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-GPU      ?= $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1)
 SAMPLE   ?= 6
+# Where the library is: make mutate points it to a changed copy.
+INCLUDE  ?= include
 
 .PHONY: test mutate test-programs
+.SECONDARY:
 T           := $(BUILD)/tests
 test_seed   := $(or $(FA_SEED),$(shell date +%s))
 test_cores  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 test_jobs    = $(if $(findstring -j,$(MAKEFLAGS))$(findstring --jobserver,$(MAKEFLAGS)),,-j$(test_cores))
 
-# -O2 is what the tests need; the user's CFLAGS come last and win.
-TEST_CFLAGS  = -std=c11 -O2 -Wall -Wextra -Werror -Iinclude -Itests -pthread $(CFLAGS)
+# The harness, contracts and most instances are compiled with -O1, which takes half the time of -O3; the instances of
+# the first chunk and of the random sample as the user's CFLAGS say.
+test_flags   = -std=c11 -Wall -Wextra -Werror -I$(INCLUDE) -Itests -pthread
+TEST_CFLAGS  = $(test_flags) $(CFLAGS) -O1
 TEST_LIBS    = -lm -pthread
 
-test_headers := $(shell find include/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
+test_headers := $(shell find $(INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
 test_harness := $(patsubst tests/harness/%.c,$(T)/harness/%.o,$(wildcard tests/harness/*.c))
 
 # ---- instances: the pair table in chunks, and a random sample ----
 
-test_chunks  := 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15
+test_chunks  := 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20 21 22 23
 test_forward := $(test_chunks:%=$(T)/forward_%) $(T)/forward_random
 
 $(T)/pairs: tests/tools/pairs.c tests/harness/tap.c tests/harness/rng.c $(test_headers)
@@ -46,16 +52,18 @@ $(T)/forward_random.c: $(T)/random_$(SAMPLE)_$(test_seed).list
 
 # ---- programs ----
 
-test_suites  := $(T)/types $(T)/masks
-test_scripts := tests/pairs.sh
+test_suites  := $(T)/types $(T)/masks $(T)/contracts $(T)/primitives
 
 $(T)/harness/%.o: tests/harness/%.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(TEST_CFLAGS) -O2 -c -o $@ $<
 
 $(T)/%.o: tests/suites/%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
+
+$(T)/forward_00.o $(T)/forward_random.o: $(T)/forward_%.o: $(T)/forward_%.c $(test_headers)
+	$(Q)$(CC) $(test_flags) $(CFLAGS) -c -o $@ $<
 
 $(T)/forward_%.o: $(T)/forward_%.c $(test_headers)
 	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
@@ -63,13 +71,56 @@ $(T)/forward_%.o: $(T)/forward_%.c $(test_headers)
 $(test_forward): $(T)/forward_%: $(T)/forward_%.o $(T)/forward.o $(test_harness)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $^ $(TEST_LIBS)
 
+$(T)/contracts: $(T)/contracts_elsewhere.o
 $(test_suites): $(T)/%: $(T)/%.o $(test_harness)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $^ $(TEST_LIBS)
 
-test-programs: $(test_suites) $(test_forward)
+# ---- the same on the GPU, with nvcc ----
+
+# Without a GPU only the contracts, for the status that says so; tests/nvcc_test.sh compiles the instances.
+gpu_arch     = $(if $(GPU),native,sm_90a)
+GPU         ?= $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1)
+TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(INCLUDE) -Itests -arch=$(gpu_arch)
+# An architecture that the GPU at hand is not, as machine code alone.
+gpu_other    = $(if $(filter 9.%,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1)),sm_80,sm_90a)
+gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
+gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_random
+gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_only $(T)/gpu_other $(gpu_forward)))
+
+$(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(TEST_NVFLAGS) -c -o $@ $<
+$(T)/gpu/%.o: tests/suites/%.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(TEST_NVFLAGS) -c -o $@ $<
+$(T)/gpu/other.o: tests/suites/gpu.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(filter-out -arch=%,$(TEST_NVFLAGS)) -gencode arch=$(gpu_other:sm_%=compute_%),code=$(gpu_other) \
+	    -DTEST_WRONG_ARCHITECTURE -c -o $@ $<
+# The contract on numbers holds under --use_fast_math too.
+$(T)/gpu/forward_00.o $(T)/gpu/forward_01.o: TEST_NVFLAGS += --use_fast_math
+$(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(TEST_NVFLAGS) -c -o $@ $<
+
+$(T)/gpu_contracts: $(T)/gpu/contracts.o $(T)/gpu/contracts_elsewhere.o
+$(T)/gpu_primitives: $(T)/gpu/primitives.o
+$(T)/gpu_only: $(T)/gpu/gpu.o
+$(T)/gpu_other: $(T)/gpu/other.o
+$(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
+$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_only $(T)/gpu_other $(gpu_forward): $(gpu_harness)
+	$(Q)$(NVCC) -arch=$(gpu_arch) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
+
+# ---- targets ----
+
+# Slow compilations first.
+test-programs: $(T)/contracts $(gpu_suites) $(test_forward) $(test_suites)
 
 test:
-	@echo "test: compiling the test programs on $(test_cores) cores"
+	@echo "test: compiling the test programs on $(test_cores) cores (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
-	@CC="$(CC)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
-	    $(test_suites) $(test_forward) $(test_scripts)
+	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
+	    $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
+
+mutate: $(T)/pairs
+	@CC="$(CC)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)

@@ -50,6 +50,7 @@
 #include <fa/fa.h>
 #include <fa/arch/operand.h>
 #include <fa/kernel/check.h>
+#include <fa/kernel/divider.h>
 #include <fa/mask.h>
 #include <fa/score.h>
 
@@ -107,6 +108,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / 16)
 #endif
+#define FA__PASSES 4 /* the last pass, all that a causal mask leaves unbalanced, is then a sixteenth of the work */
 #define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: a half of the second-level cache of an A100 or H100 */
 
 #if defined(FA_MASK)
@@ -142,8 +144,10 @@ typedef struct FA__PARAMS {
     float scale_log2; /* of the exponent: exp2(score * scale_log2) */
     int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
     int blocks_m;     /* blocks of queries of a head */
-    int section;      /* heads whose blocks are interleaved */
-    uint32_t items;   /* blocks_m * batch * heads */
+    uint32_t items;   /* blocks_m * batch * heads: see FA__ATTN(__box) for their order */
+    int passes, pass_blocks, last_pass_blocks; /* blocks of queries of a pass, and of the last one */
+    int section;                               /* heads that are interleaved */
+    fa__divider by_pass, by_section, by_last_pass_section, by_section_heads, by_last_heads, by_blocks_m, by_heads, by_group;
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
@@ -159,19 +163,31 @@ FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int 
 #endif
 }
 
-/* The queries and the head of a work item. Heads go in sections whose K and V fit in the cache; within a section the
- * later blocks of queries come first: with a causal mask they take longest, and short ones fill the end. */
+/* The queries and the head of a work item. Without a mask, the blocks of a head follow each other, and share its K and V
+ * in the cache. With one, later blocks of queries come first: under a causal mask they take longest, and the short ones
+ * fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks are
+ * taken in FA__PASSES passes, and within a pass heads go in sections whose K and V fit in the cache. */
 FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
-    uint32_t all = (uint32_t)p->args.batch * (uint32_t)p->args.heads, size = (uint32_t)p->section * (uint32_t)p->blocks_m;
-    uint32_t first = item / size * (uint32_t)p->section, in_section = item % size;
-    uint32_t heads = all - first < (uint32_t)p->section ? all - first : (uint32_t)p->section;
-    uint32_t row = in_section / heads, of = first + in_section % heads;
+    uint32_t head, row;
+#if FA__HAS_MASK
+    uint32_t all = (uint32_t)p->args.batch * (uint32_t)p->args.heads, pass = fa__divide(item, p->by_pass);
+    int last = (int)pass == p->passes - 1;
+    uint32_t blocks = (uint32_t)(last ? p->last_pass_blocks : p->pass_blocks), in_pass = item - pass * all * (uint32_t)p->pass_blocks;
+    uint32_t section = fa__divide(in_pass, last ? p->by_last_pass_section : p->by_section), first = section * (uint32_t)p->section;
+    uint32_t in_section = in_pass - first * blocks, whole = all - first >= (uint32_t)p->section;
+    uint32_t in_pass_row = fa__divide(in_section, whole ? p->by_section_heads : p->by_last_heads);
+    head = first + in_section - in_pass_row * (whole ? (uint32_t)p->section : all - first);
+    row = in_pass_row + pass * (uint32_t)p->pass_blocks;
+#else
+    head = fa__divide(item, p->by_blocks_m);
+    row = item - head * (uint32_t)p->blocks_m;
+#endif
     int begin = (p->blocks_m - 1 - (int)row) * block_m;
     fa_box box;
     box.args = &p->args;
-    box.batch = (int)(of / (uint32_t)p->args.heads);
-    box.head = (int)(of % (uint32_t)p->args.heads);
-    box.head_kv = box.head / (p->args.heads / p->args.heads_kv);
+    box.batch = (int)fa__divide(head, p->by_heads);
+    box.head = (int)head - box.batch * p->args.heads;
+    box.head_kv = (int)fa__divide((uint32_t)box.head, p->by_group);
     box.queries.begin = begin;
     box.queries.end = p->args.seqlen_q - begin < block_m ? p->args.seqlen_q : begin + block_m;
     box.keys.begin = 0;
@@ -210,13 +226,24 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
                         instance.name, FA_BLOCK_M, (long long)heads, (long long)blocks);
     p->blocks_m = (int)blocks;
     p->items = (uint32_t)(blocks * heads);
-    int64_t section = 1;
-    if (FA__HAS_MASK && args->seqlen_k > 0) {
-        int64_t bytes = (int64_t)args->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT);
-        section = FA__SECTION_BYTES / bytes * (args->heads_kv ? args->heads / args->heads_kv : 1);
-        section = section < 1 ? 1 : section > heads ? heads : section;
-    }
-    p->section = (int)(section < 1 ? 1 : section);
+    if (p->items == 0) return FA_OK;
+    p->by_blocks_m = fa__divider_of((uint32_t)blocks);
+    p->by_heads = fa__divider_of((uint32_t)args->heads);
+    p->by_group = fa__divider_of((uint32_t)(args->heads / args->heads_kv));
+    int64_t bytes = (int64_t)args->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT) + 1;
+    int64_t section = FA__SECTION_BYTES / bytes * (args->heads / args->heads_kv);
+    section = section < 1 ? 1 : section > heads ? heads : section;
+    section = (heads + (heads + section - 1) / section - 1) / ((heads + section - 1) / section); /* sections of equal size */
+    p->section = (int)section;
+    p->passes = blocks < FA__PASSES ? (int)blocks : FA__PASSES;
+    p->pass_blocks = (int)((blocks + p->passes - 1) / p->passes);
+    p->passes = (int)((blocks + p->pass_blocks - 1) / p->pass_blocks);
+    p->last_pass_blocks = (int)blocks - (p->passes - 1) * p->pass_blocks;
+    p->by_pass = fa__divider_of((uint32_t)(heads * p->pass_blocks));
+    p->by_section = fa__divider_of((uint32_t)(section * p->pass_blocks));
+    p->by_last_pass_section = fa__divider_of((uint32_t)(section * p->last_pass_blocks));
+    p->by_section_heads = fa__divider_of((uint32_t)section);
+    p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
     return FA_OK;
 }
 
@@ -245,6 +272,7 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 }
 
 #undef FA__PARAMS
+#undef FA__PASSES
 #undef FA__SECTION_BYTES
 #undef FA__HAS_MASK
 #undef FA__MASK_NEEDS

@@ -260,6 +260,7 @@ typedef struct fa_index {
     int query, key;
     float distance; /**< key - (query + seqlen_k - seqlen_q): 0 on the bottom-right aligned diagonal, negative before it */
     int dtype;      /**< FA_DTYPE of the instance, a compile-time constant */
+    int checked;    /**< a compile-time constant: the host has found the hook's arrays set, and it need not look */
 } fa_index;
 
 /** A block of the score matrix, as a mask's block functions see it. */

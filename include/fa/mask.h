@@ -41,6 +41,7 @@
 #ifndef FA_MASK_H
 #define FA_MASK_H
 
+#include <fa/arch/math.h>
 #include <fa/fa.h>
 
 /** @cond PRIVATE */
@@ -147,7 +148,7 @@ FA_HOOK fa_range fa_sliding_window_queries(const void *user, fa_box box) {
  *  them it sees what causal attention (bottom-right) shows it.
  *  @{ */
 /** @cond PRIVATE */
-FA_HOOK int fa__prefix(const fa_attention_args *args, int batch) { return args->prefix ? args->prefix[batch] : 0; }
+FA_HOOK int fa__prefix(const fa_attention_args *args, int batch) { return args->prefix ? fa__load_int(args->prefix + batch) : 0; }
 /** @endcond */
 FA_HOOK int fa_prefix_keep(const void *user, fa_index at) {
     (void)user;
@@ -174,21 +175,25 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 /** @cond PRIVATE */
 FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
 FA_HOOK const int *fa__document_keys(fa_box box) { return box.args->document_k + (int64_t)box.batch * box.args->seqlen_k; }
-/* The smallest and the largest id of a range, as begin and end - 1 would be: {lowest, highest}. */
+/* The smallest and the largest id of a range, {lowest, highest}. */
 FA_HOOK fa_range fa__id_bounds(const int *ids, fa_range at) {
-    fa_range bounds = fa__range(ids[at.begin], ids[at.begin]);
-    for (int i = at.begin + 1; i < at.end; i++) {
-        bounds.begin = fa__min(bounds.begin, ids[i]);
-        bounds.end = fa__max(bounds.end, ids[i]);
+    fa_range bounds = fa__range(INT32_MAX, INT32_MIN);
+    for (int i = at.begin; i < at.end; i++) {
+        int id = fa__load_int(ids + i);
+        bounds.begin = fa__min(bounds.begin, id);
+        bounds.end = fa__max(bounds.end, id);
     }
     return bounds;
 }
 /** @endcond */
 FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     (void)user;
-    if (!at.args->document_q || !at.args->document_k) return 0;
-    return at.args->document_q[(int64_t)at.batch * at.args->seqlen_q + at.query] ==
-           at.args->document_k[(int64_t)at.batch * at.args->seqlen_k + at.key];
+    const fa_attention_args *a = at.args;
+    const int *id_q = a->document_q + (int64_t)at.batch * a->seqlen_q + at.query;
+    const int *id_k = a->document_k + (int64_t)at.batch * a->seqlen_k + at.key;
+    id_q = at.checked || a->document_q ? id_q : fa__id_address(0);
+    id_k = at.checked || a->document_k ? id_k : fa__id_address(1);
+    return fa__load_int(id_q) == fa__load_int(id_k);
 }
 FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
     (void)user;

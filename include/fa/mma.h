@@ -88,6 +88,18 @@ FA__FN void FA__MMA(_zero)(FA__MMA(_acc) * acc) {
     for (int i = 0; i < FA__MMA(_ROWS) * FA__MMA(_COLS); i++) acc->x[i] = 0.0f;
 }
 
+#if FA__ARCH != FA_CPU
+/* C = A * B; the CPU has its own, which saves reading C. */
+#if FA_A == FA_FRAGMENT
+FA__FN void FA__MMA(_product)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, const void *b_tile, int thread) {
+#else
+FA__FN void FA__MMA(_product)(FA__MMA(_acc) * acc, const void *a, const void *b_tile, int thread) {
+#endif
+    FA__MMA(_zero)(acc);
+    FA__MMA(_mma)(acc, a, b_tile, thread);
+}
+#endif
+
 /* Multiplies every row by its factor. */
 FA__FN void FA__MMA(_scale_rows)(FA__MMA(_acc) * acc, const float *factor) {
     FA__UNROLL
@@ -98,12 +110,17 @@ FA__FN void FA__MMA(_scale_rows)(FA__MMA(_acc) * acc, const float *factor) {
 
 /* Multiplies every row by 1 / its sum of weights; 0 stands for a row without any, which becomes exactly 0. */
 FA__FN void FA__MMA(_normalize)(FA__MMA(_acc) * acc, const float *inverse) {
+    int empty = 0;
     FA__UNROLL
-    for (int c = 0; c < FA__MMA(_COLS); c++)
+    for (int r = 0; r < FA__MMA(_ROWS); r++) empty |= inverse[r] == 0.0f;
+    FA__MMA(_scale_rows)(acc, inverse);
+    if (!FA__OP(any)(empty)) return;
+    FA__UNROLL
+    for (int c = 0; c < FA__MMA(_COLS); c++) /* 0 * NaN is NaN */
         FA__UNROLL
         for (int r = 0; r < FA__MMA(_ROWS); r++) {
             float *x = &acc->x[FA__MMA(_AT)(r, c)];
-            *x = inverse[r] == 0.0f ? 0.0f : *x * inverse[r];
+            *x = inverse[r] == 0.0f ? 0.0f : *x;
         }
 }
 

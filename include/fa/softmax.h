@@ -93,7 +93,7 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
  */
 FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
     enum { CHAINS = FA__SM(_CHAINS) };
-    float part[CHAINS * FA_ROWS], base[FA_ROWS];
+    float part[CHAINS * FA_ROWS], offset[FA_ROWS];
     int rescale = 0;
     /* Several chains: the maximum and the sum are latency-bound otherwise. */
     FA__UNROLL
@@ -114,22 +114,34 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
         float old = state->max[r];
         int stale = (largest - old) * scale_log2 <= FA__STALE_LIMIT; /* false when both are -inf */
         largest = stale ? old : largest;
-        base[r] = largest == -INFINITY ? 0.0f : largest * scale_log2;
-        alpha[r] = stale ? 1.0f : fa__exp2(old * scale_log2 - base[r]);
+        offset[r] = largest == -INFINITY ? 0.0f : -(largest * scale_log2);
+        alpha[r] = stale ? 0.0f : old * scale_log2 + offset[r];
         rescale |= !stale;
         state->max[r] = largest;
-        state->sum[r] *= alpha[r];
     }
+#if FA__ARCH == FA_CPU
+    FA__CPU_OP(exp2_rows)(alpha, FA_ROWS);
+#else
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) alpha[r] = fa__exp2(alpha[r]);
+#endif
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
     FA__UNROLL
     for (int i = 0; i < CHAINS * FA_ROWS; i++) part[i] = 0.0f;
     FA__UNROLL
-    for (int c = 0; c < FA_COLS; c++)
+    for (int c = 0; c < FA_COLS; c++) {
+#if FA__ARCH == FA_CPU
+        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, offset, FA_ROWS);
+#else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % CHAINS * FA_ROWS + r;
-            s[at] = fa__exp2(FA__OP(fma)(s[at], scale_log2, -base[r]));
+            s[at] = fa__exp2(FA__OP(fma)(s[at], scale_log2, offset[r]));
             part[i] += s[at];
         }
+#endif
+    }
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         float sum = part[r];

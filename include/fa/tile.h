@@ -98,8 +98,8 @@ FA__FN int FA__TILE(_cols)(FA__TILE(_source) source) {
 #else
 typedef fa_block FA__TILE(_source);
 FA__FN const void *FA__TILE(_row)(fa_block block, int row) {
-    row += block.row;
-    return row >= 0 && row < block.rows ? (const FA__ELEMENT *)block.data + row * block.stride_row : NULL;
+    const FA__ELEMENT *first = (const FA__ELEMENT *)block.data + block.row * block.stride_row;
+    return (unsigned)(row + block.row) < (unsigned)block.rows ? first + row * block.stride_row : NULL;
 }
 FA__FN int FA__TILE(_cols)(fa_block block) { return block.cols < FA_COLS ? block.cols : FA_COLS; }
 #endif

@@ -1,13 +1,13 @@
-/* Times instances of fa/attention.h over a grid of shapes: a C program for the CPU (gcc -x c) and, compiled by nvcc, for
- * the GPU. An instance is a shared library whose file name says what it is (bench.mk): data type, head dimension,
+/* Times instances of fa/attention.h over a grid of shapes: a C program for the CPU (gcc -x c) and, compiled by nvcc,
+ * for the GPU. An instance is a shared library whose file name says what it is (bench.mk): data type, head dimension,
  * variant, tile. Every cell is checked against float64 before it is timed.
  *
  *     bench [--grid default|full] [--tokens N] [--width N] [--seqlens 512,2048] [--repeat N] [--json FILE] [--tsv FILE]
- *           LIBRARY.so...
+ *           [--markdown FILE] LIBRARY.so...
  *
- * A cell is batch * seqlen = tokens, heads * head_dim = width. Time is the median of `repeat` rounds; in each round every
- * instance of a cell runs once, so that a drift of the clock meets all of them. On a GPU a write of 256 MB before each
- * timing empties the L2 cache, and is long enough that both events and the launch are queued when it ends.
+ * A cell is batch * seqlen = tokens, heads * head_dim = width. Time is the median of `repeat` rounds; in each round
+ * every instance of a cell runs once, so that a drift of the clock meets all of them. On a GPU a write of 256 MB before
+ * each timing empties the L2 cache, and is long enough that both events and the launch are queued when it ends.
  * A kernel with no mask does 4 * batch * heads * seqlen^2 * head_dim operations, a causal one half of that, and another
  * mask as many as it shows elements. */
 #ifndef _GNU_SOURCE
@@ -27,18 +27,30 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #define ON_GPU 1
-#define UNIT   "TFLOP/s"
-#define GIGA   1e12
+#define UNIT "TFLOP/s"
+#define GIGA 1e12
 #else
 #include "peak.h"
 #define ON_GPU 0
-#define UNIT   "GFLOP/s"
-#define GIGA   1e9
+#define UNIT "GFLOP/s"
+#define GIGA 1e9
 #endif
 
 enum { MAX_INSTANCES = 256, MAX_REPEAT = 256, SAMPLED_ROWS = 24 };
 
-typedef enum { FULL, CAUSAL, WINDOW, PREFIX, DOCUMENT, ALIBI, SOFTCAP, BIAS, KEYBIAS, CAUSALALIBI, VARIANTS } variant_id;
+typedef enum {
+    FULL,
+    CAUSAL,
+    WINDOW,
+    PREFIX,
+    DOCUMENT,
+    ALIBI,
+    SOFTCAP,
+    BIAS,
+    KEYBIAS,
+    CAUSALALIBI,
+    VARIANTS
+} variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
                                                     "alibi", "softcap", "bias",   "keybias", "causalalibi"};
 static const char *const dtype_names[5] = {"", "fp32", "fp16", "bf16", "tf32"};
@@ -81,8 +93,12 @@ static void *device_alloc(size_t bytes) {
     return p;
 }
 static void device_free(void *p) { cuda(cudaFree(p)); }
-static void upload(void *to, const void *from, size_t bytes) { cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice)); }
-static void download(void *to, const void *from, size_t bytes) { cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost)); }
+static void upload(void *to, const void *from, size_t bytes) {
+    cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+}
+static void download(void *to, const void *from, size_t bytes) {
+    cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
+}
 static void device_poison(void *p, size_t bytes) { cuda(cudaMemset(p, 0xFF, bytes)); }
 static void device_wait(void) { cuda(cudaDeviceSynchronize()); }
 #else
@@ -251,7 +267,8 @@ static fa_range visible(const fa_attention_args *a, variant_id variant, int b, i
     return keys;
 }
 
-static double modified(const fa_attention_args *a, variant_id variant, int dtype, double score, int h, int query, int key) {
+static double modified(const fa_attention_args *a, variant_id variant, int dtype, double score, int h, int query,
+                       int key) {
     switch (variant) {
     case ALIBI:
     case CAUSALALIBI: return score - (double)a->alibi_slopes[h] * abs(key - query);
@@ -321,7 +338,8 @@ static void check_row(const instance *it, const fa_attention_args *a, shape s, i
         }
     }
     for (int c = 0; c < d; c++) {
-        double error = fabs(fa_load_element(o, c, dtype) - ref[c]), low = fabs((stored ? rounded(o_low[c], dtype) : o_low[c]) - ref[c]);
+        double error = fabs(fa_load_element(o, c, dtype) - ref[c]),
+               low = fabs((stored ? rounded(o_low[c], dtype) : o_low[c]) - ref[c]);
         if (!(error <= result->error)) result->error = error; /* a NaN is kept */
         *low_error = fmax(*low_error, low);
         *largest = fmax(*largest, fabs(ref[c]));
@@ -349,11 +367,15 @@ static check check_cell(const instance *it, const fa_attention_args *host, const
         result.written = !isnan(fa_load_element(output_host, (int64_t)i, it->dtype));
     for (int n = 0; n < SAMPLED_ROWS; n++) {
         /* the first and the last row of the first and the last head, then rows spread over everything */
-        size_t row = n == 0 ? 0 : n == 1 ? count - 1 : n == 2 ? (size_t)s.seqlen - 1 : (count / SAMPLED_ROWS * (size_t)n + 61u * (size_t)n) % count;
+        size_t row = n == 0   ? 0
+                     : n == 1 ? count - 1
+                     : n == 2 ? (size_t)s.seqlen - 1
+                              : (count / SAMPLED_ROWS * (size_t)n + 61u * (size_t)n) % count;
         float lse_got;
         download(&lse_got, lse + row, 4);
-        check_row(it, host, s, (int)(row / (size_t)s.seqlen / (size_t)s.heads), (int)(row / (size_t)s.seqlen % (size_t)s.heads),
-                  (int)(row % (size_t)s.seqlen), output_host + row * row_bytes, lse_got, &result, &low, &low_lse, &largest);
+        check_row(it, host, s, (int)(row / (size_t)s.seqlen / (size_t)s.heads),
+                  (int)(row / (size_t)s.seqlen % (size_t)s.heads), (int)(row % (size_t)s.seqlen),
+                  output_host + row * row_bytes, lse_got, &result, &low, &low_lse, &largest);
     }
     low = fmax(low, 4 * 0x1p-24 * largest); /* the sample is small: an unfused error below four roundings is luck */
     result.limit = 2 * low + unit * largest;
@@ -373,6 +395,15 @@ static double median(double *x, int n) {
 }
 
 static FILE *json, *tsv;
+
+/* What --markdown prints in the end: a row for each instance, a column for each length. */
+typedef struct {
+    const instance *it;
+    int seqlen;
+    double rate, percent;
+} result_cell;
+static result_cell results[MAX_INSTANCES * 32];
+static int result_count;
 static int repeat = 15, failures, json_cells;
 
 /* A causal kernel counts half, as is the custom; other masks count what they show (of the first sequence). */
@@ -398,8 +429,9 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
         free_extras();
         int good = c.written && c.error <= c.limit && c.lse_error <= c.lse_limit;
         if (!good) {
-            printf("WRONG  %s s %d: %s, error %.2e (allowed %.2e), lse error %.2e (allowed %.2e)\n", group[g]->name, s.seqlen,
-                   c.written ? "all written" : "NaN or not all written", c.error, c.limit, c.lse_error, c.lse_limit);
+            printf("WRONG  %s s %d: %s, error %.2e (allowed %.2e), lse error %.2e (allowed %.2e)\n", group[g]->name,
+                   s.seqlen, c.written ? "all written" : "NaN or not all written", c.error, c.limit, c.lse_error,
+                   c.lse_limit);
             failures++;
         }
     }
@@ -411,12 +443,13 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
 #endif
     for (int g = 0; g < count; g++) {
         make_arguments(group[g], s, &host[g], &device[g]);
-        while (extra_count) extra_count--, kept[kept_count][0] = extras[extra_count][0], kept[kept_count++][1] = extras[extra_count][1];
+        while (extra_count)
+            extra_count--, kept[kept_count][0] = extras[extra_count][0], kept[kept_count++][1] = extras[extra_count][1];
         time_once(group[g], &device[g]); /* warm-up */
     }
     for (int r = 0; r < repeat; r++) {
 #if !ON_GPU
-        peaks[r] = peak_measure(fma_unit, cores, 0.005);
+        peaks[r] = peak_measure(fma_unit, cores, 0.02);
 #endif
         for (int g = 0; g < count; g++) {
             int turn = (g + r) % count; /* nobody always follows the same neighbour */
@@ -429,32 +462,46 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
         fa_plan plan;
         memset(&plan, 0, sizeof plan);
         if (it->plan(&device[g], &plan) != FA_OK) printf("%s: no plan: %s\n", it->name, it->last_error());
+        double percent = 0;
         double part = plan.tiles_total ? (double)plan.tiles_visited / (double)plan.tiles_total : 1;
         if (g == 0) plain_seconds = seconds;
         printf("%-5s d%-4d%-12s%-16s s %-6d b %-3d h %-3d %9.3f ms  %8.1f " UNIT, dtype_names[it->dtype], it->dim,
                variant_names[it->variant], it->config, s.seqlen, s.batch, s.heads, 1e3 * seconds, rate);
         if (json) {
-            fprintf(json, "%s\n  {\"instance\": \"%s\", \"dtype\": \"%s\", \"head_dim\": %d, \"variant\": \"%s\", \"config\": \"%s\", ",
-                    json_cells++ ? "," : "", it->name, dtype_names[it->dtype], it->dim, variant_names[it->variant], it->config);
-            fprintf(json, "\"batch\": %d, \"heads\": %d, \"seqlen\": %d, \"ms\": %.5f, \"rate\": %.2f, ", s.batch, s.heads, s.seqlen, 1e3 * seconds, rate);
-            fprintf(json, "\"schedule\": \"%s\", \"block_m\": %d, \"block_n\": %d, \"stages\": %d, \"warps\": %d, \"tile_fraction\": %.5f",
+            fprintf(json,
+                    "%s\n  {\"instance\": \"%s\", \"dtype\": \"%s\", \"head_dim\": %d, "
+                    "\"variant\": \"%s\", \"config\": \"%s\", ",
+                    json_cells++ ? "," : "", it->name, dtype_names[it->dtype], it->dim, variant_names[it->variant],
+                    it->config);
+            fprintf(json, "\"batch\": %d, \"heads\": %d, \"seqlen\": %d, \"ms\": %.5f, \"rate\": %.2f, ", s.batch,
+                    s.heads, s.seqlen, 1e3 * seconds, rate);
+            fprintf(json,
+                    "\"schedule\": \"%s\", \"block_m\": %d, \"block_n\": %d, \"stages\": %d, \"warps\": %d, "
+                    "\"tile_fraction\": %.5f",
                     plan.schedule ? plan.schedule : "", plan.block_m, plan.block_n, plan.stages, plan.warps, part);
         }
 #if !ON_GPU
         double peak = median(peaks, repeat);
-        printf("  %5.1f%% of FMA peak", 100 * rate * GIGA / peak);
-        if (json) fprintf(json, ", \"percent_of_peak\": %.2f", 100 * rate * GIGA / peak);
+        percent = 100 * rate * GIGA / peak;
+        printf("  %5.1f%% of FMA peak", percent);
+        if (json) fprintf(json, ", \"percent_of_peak\": %.2f", percent);
 #endif
         if (plain && g > 0) {
             double ratio = seconds / (plain_seconds * part);
             printf("  %.3f of plain x %.4f of the tiles", ratio, part);
             if (json) fprintf(json, ", \"over_plain\": %.4f", ratio);
         }
-        printf("  %s %dx%d stages %d warps %d\n", plan.schedule ? plan.schedule : "", plan.block_m, plan.block_n, plan.stages, plan.warps);
+        printf("  %s %dx%d stages %d warps %d\n", plan.schedule ? plan.schedule : "", plan.block_m, plan.block_n,
+               plan.stages, plan.warps);
         if (json) fprintf(json, "}");
+        if (!plain && result_count < (int)(sizeof results / sizeof *results)) {
+            result_cell *cell = &results[result_count++];
+            cell->it = it, cell->seqlen = s.seqlen, cell->rate = rate, cell->percent = percent;
+        }
         if (tsv && !plain)
-            fprintf(tsv, "%s, d%d %s (" UNIT ")\t%s%s%s\t%d\t%.2f\n", ON_GPU ? "GPU" : "CPU", it->dim, variant_names[it->variant],
-                    dtype_names[it->dtype], *it->config ? " " : "", it->config, s.seqlen, rate);
+            fprintf(tsv, "%s, d%d %s (" UNIT ")\t%s%s%s\t%d\t%.2f\n", ON_GPU ? "GPU" : "CPU", it->dim,
+                    variant_names[it->variant], dtype_names[it->dtype], *it->config ? " " : "", it->config, s.seqlen,
+                    rate);
     }
     fflush(stdout);
     while (kept_count) kept_count--, free(kept[kept_count][0]), device_free(kept[kept_count][1]);
@@ -470,7 +517,8 @@ static instance load_instance(const char *path) {
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     snprintf(it.name, sizeof it.name, "%.*s", (int)strcspn(base, "."), base);
     snprintf(name, sizeof name, "%s", it.name);
-    char *rest = NULL, *dtype = strtok_r(name, "_", &rest), *dim = strtok_r(NULL, "_", &rest), *variant = strtok_r(NULL, "_", &rest);
+    char *rest = NULL, *dtype = strtok_r(name, "_", &rest), *dim = strtok_r(NULL, "_", &rest),
+         *variant = strtok_r(NULL, "_", &rest);
     if (!dtype || !dim || !variant) die(path, "the name is not TYPE_dDIM_VARIANT");
     for (int t = 1; t < 5; t++)
         if (!strcmp(dtype, dtype_names[t])) it.dtype = t;
@@ -486,7 +534,8 @@ static instance load_instance(const char *path) {
     *(void **)&it.forward = dlsym(library, "bench_forward");
     *(void **)&it.plan = dlsym(library, "bench_plan");
     *(void **)&it.last_error = dlsym(library, "bench_last_error");
-    if (!it.forward || !it.plan || !it.last_error) die(path, "bench_forward, bench_plan or bench_last_error is missing");
+    if (!it.forward || !it.plan || !it.last_error)
+        die(path, "bench_forward, bench_plan or bench_last_error is missing");
 
     it.registers = it.spill_bytes = -1;
     snprintf(compile, sizeof compile, "%.*s.compile", (int)(strlen(path) - 3), path);
@@ -506,8 +555,10 @@ static instance load_instance(const char *path) {
 static void print_state(const char *when) {
 #if ON_GPU
     char line[512];
-    FILE *p = popen("nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu "
-                    "--format=csv,noheader 2>/dev/null", "r");
+    FILE *p = popen(
+        "nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu "
+        "--format=csv,noheader 2>/dev/null",
+        "r");
     if (json) fprintf(json, "\"state_%s\": \"", when);
     while (p && fgets(line, sizeof line, p)) {
         line[strcspn(line, "\n")] = 0;
@@ -528,11 +579,12 @@ static void print_machine(void) {
     cuda(cudaRuntimeGetVersion(&runtime));
     cuda(cudaDriverGetVersion(&driver));
     cuda(cudaGetDeviceProperties(&properties, 0));
-    printf("GPU: %s, %d multiprocessors, compute capability %d.%d, CUDA runtime %d.%d, driver API %d.%d\n", properties.name,
-           properties.multiProcessorCount, properties.major, properties.minor, runtime / 1000, runtime % 1000 / 10,
-           driver / 1000, driver % 1000 / 10);
+    printf("GPU: %s, %d multiprocessors, compute capability %d.%d, CUDA runtime %d.%d, driver API %d.%d\n",
+           properties.name, properties.multiProcessorCount, properties.major, properties.minor, runtime / 1000,
+           runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
     if (json) fprintf(json, "\"device\": \"%s\", \"runtime\": %d,\n", properties.name, runtime);
-    printf("columns: time, " UNIT ", tile. name, driver, SM clock, memory clock, maximum SM clock, power, temperature:\n");
+    printf("columns: time, " UNIT
+           ", tile. name, driver, SM clock, memory clock, maximum SM clock, power, temperature:\n");
 #else
     char line[256], model[256] = "an unnamed processor";
     FILE *info = fopen("/proc/cpuinfo", "r");
@@ -550,15 +602,40 @@ static void print_machine(void) {
     fma_unit = peak_find();
     double peak[5];
     for (int i = 0; i < 5; i++) peak[i] = peak_measure(fma_unit, cores, 0.05);
-    printf("CPU: %s, %d threads; measured FMA peak %.1f GFLOP/s (%s), measured again in every round of every cell\n", model, cores,
-           median(peak, 5) / 1e9, fma_unit.name);
-    if (json) fprintf(json, "\"device\": \"%s\", \"threads\": %d, \"fma_peak_gflops\": %.1f, \"fma_unit\": \"%s\",\n", model, cores, median(peak, 5) / 1e9, fma_unit.name);
+    printf("CPU: %s, %d threads; measured FMA peak %.1f GFLOP/s (%s), measured again in every round of every cell\n",
+           model, cores, median(peak, 5) / 1e9, fma_unit.name);
+    if (json)
+        fprintf(json, "\"device\": \"%s\", \"threads\": %d, \"fma_peak_gflops\": %.1f, \"fma_unit\": \"%s\",\n", model,
+                cores, median(peak, 5) / 1e9, fma_unit.name);
 #endif
 }
 
+static void print_markdown(FILE *file, const int *seqlens, int seqlen_count) {
+    fprintf(file, "| " UNIT "%s |", ON_GPU ? "" : " (share of the FMA peak)");
+    for (int n = 0; n < seqlen_count; n++) fprintf(file, " %d |", seqlens[n]);
+    fprintf(file, "\n|---|");
+    for (int n = 0; n < seqlen_count; n++) fprintf(file, "---|");
+    for (int i = 0; i < result_count; i++) {
+        const instance *it = results[i].it;
+        int first = 1;
+        for (int j = 0; j < i; j++) first &= results[j].it != it;
+        if (!first) continue;
+        fprintf(file, "\n| %s d%d %s%s%s |", dtype_names[it->dtype], it->dim, variant_names[it->variant],
+                *it->config ? " " : "", it->config);
+        for (int n = 0; n < seqlen_count; n++)
+            for (int j = i; j < result_count; j++) {
+                if (results[j].it != it || results[j].seqlen != seqlens[n]) continue;
+                fprintf(file, ON_GPU ? " %.0f |" : " %.0f (%.0f%%) |", results[j].rate, results[j].percent);
+                break;
+            }
+    }
+    fprintf(file, "\n");
+}
+
 static void usage(void) {
-    fprintf(stderr, "usage: bench [--grid default|full] [--tokens N] [--width N] [--seqlens N,N...] [--variant-seqlen N]\n"
-                    "             [--repeat N] [--json FILE] [--tsv FILE] LIBRARY.so...\n");
+    fprintf(stderr,
+            "usage: bench [--grid default|full] [--tokens N] [--width N] [--seqlens N,N...] [--variant-seqlen N]\n"
+            "             [--repeat N] [--json FILE] [--tsv FILE] [--markdown FILE] LIBRARY.so...\n");
     exit(2);
 }
 
@@ -568,6 +645,7 @@ int main(int argc, char **argv) {
     int count = 0, seqlens[32], seqlen_count = 0, variant_seqlen = ON_GPU ? 8192 : 2048, full_grid = ON_GPU;
     long tokens = 0, width = 0;
     const char *list = NULL;
+    FILE *markdown = NULL;
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--", 2)) {
             if (count == MAX_INSTANCES) die("too many instances", argv[i]);
@@ -583,13 +661,15 @@ int main(int argc, char **argv) {
         else if (!strcmp(option, "--repeat")) repeat = atoi(value);
         else if (!strcmp(option, "--json")) json = fopen(value, "w");
         else if (!strcmp(option, "--tsv")) tsv = fopen(value, "w");
+        else if (!strcmp(option, "--markdown")) markdown = fopen(value, "w");
         else usage();
     }
     if (!count || repeat < 1 || repeat > MAX_REPEAT) usage();
     if (!tokens) tokens = full_grid ? 16384 : 4096;
     if (!width) width = full_grid ? 2048 : 512;
     if (!list) list = full_grid ? "512,1024,2048,4096,8192,16384" : "512,2048";
-    for (const char *p = list; p && *p && seqlen_count < 32; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) seqlens[seqlen_count++] = atoi(p);
+    for (const char *p = list; p && *p && seqlen_count < 32; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+        seqlens[seqlen_count++] = atoi(p);
 
     if (json) fprintf(json, "{\n");
     print_machine();
@@ -598,7 +678,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; i++) {
         size_t heads = (size_t)(width / instances[i].dim > 0 ? width / instances[i].dim : 1);
         for (int n = 0; n <= seqlen_count; n++) {
-            size_t s = (size_t)(n < seqlen_count ? seqlens[n] : variant_seqlen), batch = (size_t)tokens / s > 0 ? (size_t)tokens / s : 1;
+            size_t s = (size_t)(n < seqlen_count ? seqlens[n] : variant_seqlen),
+                   batch = (size_t)tokens / s > 0 ? (size_t)tokens / s : 1;
             size_t needed = batch * s * heads * (size_t)instances[i].dim;
             elements = needed > elements ? needed : elements;
         }
@@ -614,8 +695,11 @@ int main(int argc, char **argv) {
         printf("%-34s%10.2f%10.2f%10.0f", it->name, it->seconds, it->cpu_seconds, it->peak_mb);
         if (it->registers >= 0) printf("%12d%10d", it->registers, it->spill_bytes);
         printf("\n");
-        if (json) fprintf(json, "%s\n  {\"instance\": \"%s\", \"seconds\": %.2f, \"cpu_seconds\": %.2f, \"peak_mb\": %.0f, \"registers\": %d, \"spill_bytes\": %d}",
-                          i ? "," : "", it->name, it->seconds, it->cpu_seconds, it->peak_mb, it->registers, it->spill_bytes);
+        if (json)
+            fprintf(json,
+                    "%s\n  {\"instance\": \"%s\", \"seconds\": %.2f, \"cpu_seconds\": %.2f, \"peak_mb\": %.0f, "
+                    "\"registers\": %d, \"spill_bytes\": %d}",
+                    i ? "," : "", it->name, it->seconds, it->cpu_seconds, it->peak_mb, it->registers, it->spill_bytes);
     }
     if (json) fprintf(json, "],\n\"cells\": [");
 
@@ -623,13 +707,17 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; i++) {
         /* One group for each (head dimension, full or causal) that an instance opens. */
         int first = instances[i].variant <= CAUSAL;
-        for (int j = 0; j < i; j++) first &= !(instances[j].dim == instances[i].dim && instances[j].variant == instances[i].variant);
+        for (int j = 0; j < i; j++)
+            first &= !(instances[j].dim == instances[i].dim && instances[j].variant == instances[i].variant);
         if (!first) continue;
         for (int n = 0; n < seqlen_count; n++) {
             int members = 0;
-            shape s = {(int)(tokens / seqlens[n] > 0 ? tokens / seqlens[n] : 1), (int)(width / instances[i].dim > 0 ? width / instances[i].dim : 1), seqlens[n], instances[i].dim};
+            shape s = {(int)(tokens / seqlens[n] > 0 ? tokens / seqlens[n] : 1),
+                       (int)(width / instances[i].dim > 0 ? width / instances[i].dim : 1), seqlens[n],
+                       instances[i].dim};
             for (int j = i; j < count; j++)
-                if (instances[j].dim == instances[i].dim && instances[j].variant == instances[i].variant) group[members++] = &instances[j];
+                if (instances[j].dim == instances[i].dim && instances[j].variant == instances[i].variant)
+                    group[members++] = &instances[j];
             run_group(group, members, s, 0);
         }
     }
@@ -639,14 +727,18 @@ int main(int argc, char **argv) {
         int members = 1;
         group[0] = &instances[i];
         for (int j = 0; j < count; j++)
-            if (instances[j].variant > CAUSAL && instances[j].dim == instances[i].dim && instances[j].dtype == instances[i].dtype && !strcmp(instances[j].config, instances[i].config))
+            if (instances[j].variant > CAUSAL && instances[j].dim == instances[i].dim &&
+                instances[j].dtype == instances[i].dtype && !strcmp(instances[j].config, instances[i].config))
                 group[members++] = &instances[j];
         if (members == 1) continue;
         for (int j = 0; j < count; j++)
-            if (instances[j].variant == CAUSAL && instances[j].dim == instances[i].dim && instances[j].dtype == instances[i].dtype && !strcmp(instances[j].config, instances[i].config))
+            if (instances[j].variant == CAUSAL && instances[j].dim == instances[i].dim &&
+                instances[j].dtype == instances[i].dtype && !strcmp(instances[j].config, instances[i].config))
                 group[members++] = &instances[j];
         printf("\nvariants, with their time over (time of the plain kernel x share of the tiles that are visited)\n");
-        shape s = {(int)(tokens / variant_seqlen > 0 ? tokens / variant_seqlen : 1), (int)(width / instances[i].dim > 0 ? width / instances[i].dim : 1), variant_seqlen, instances[i].dim};
+        shape s = {(int)(tokens / variant_seqlen > 0 ? tokens / variant_seqlen : 1),
+                   (int)(width / instances[i].dim > 0 ? width / instances[i].dim : 1), variant_seqlen,
+                   instances[i].dim};
         run_group(group, members, s, 1);
     }
     if (json) fprintf(json, "],\n");
@@ -654,6 +746,7 @@ int main(int argc, char **argv) {
     print_state("after");
     if (json) fprintf(json, "\"failures\": %d\n}\n", failures), fclose(json);
     if (tsv) fclose(tsv);
+    if (markdown) print_markdown(markdown, seqlens, seqlen_count), fclose(markdown);
     if (failures) printf("%d cells are WRONG\n", failures);
     return failures != 0;
 }

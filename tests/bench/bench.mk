@@ -22,6 +22,8 @@ bench_variant_bias     := -DFA_SCORE=fa_bias
 bench_variant_keybias  := -DFA_SCORE=fa_key_bias
 bench_variant_causalalibi := -DFA_MASK=fa_causal -DFA_SCORE=fa_alibi
 
+bench_comma := ,
+bench_space := $(subst x,,x x)
 bench_known = $(if $(filter undefined,$(origin $1)),$(error bench: no such $2 in the instance name $3),$($1))
 bench_tail = $(filter $1%,$(wordlist 4,99,$(subst _, ,$2)))
 bench_flags = \
@@ -37,7 +39,8 @@ bench_flags = \
     $(patsubst x%,-DFA_BENCH_%=1,$(call bench_tail,x,$1)) $(BENCH_FLAGS)
 
 # The architecture of the GPU in this machine; without one, the oldest that fa supports.
-bench_cap = $(eval bench_cap := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .))$(bench_cap)
+bench_ask = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+bench_cap = $(eval bench_cap := $(bench_ask))$(bench_cap)
 bench_sm = $(if $(bench_cap),sm_$(bench_cap)$(if $(filter 90 100,$(bench_cap)),a),sm_80)
 BENCH_ARCH ?= $(bench_sm)
 BENCH_NVCCFLAGS ?= -O3 -std=c++17
@@ -47,12 +50,13 @@ GRID ?= default
 BENCH_DIMS ?= 64 128 256
 BENCH_VARIANTS ?= window document alibi softcap keybias bias
 BENCH_REPEAT ?= 15
-bench_grid = $(foreach t,$1,$(foreach d,$(BENCH_DIMS),$(t)_d$(d)_full $(t)_d$(d)_causal)) $(addprefix $(firstword $1)_d64_,$(BENCH_VARIANTS))
+bench_grid = $(foreach t,$1,$(foreach d,$(BENCH_DIMS),$(t)_d$(d)_full $(t)_d$(d)_causal)) \
+    $(addprefix $(firstword $1)_d64_,$(BENCH_VARIANTS))
 BENCH_CPU ?= $(call bench_grid,fp32 bf16 fp16)
 BENCH_GPU ?= $(call bench_grid,bf16 fp16 fp32 tf32)
 bench_cpu_so = $(BENCH_CPU:%=$(BUILD)/bench/cpu/%.so)
 bench_gpu_so = $(BENCH_GPU:%=$(BUILD)/bench/gpu/%.so)
-bench_headers = $(wildcard include/fa/*.h include/fa/*/*.h)
+bench_headers := $(shell find include/fa -name "*.h")
 
 $(BUILD)/bench/measure: tests/bench/measure.c
 	@mkdir -p $(@D)
@@ -66,13 +70,15 @@ $(BUILD)/bench/plot: tests/bench/plot.c
 $(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -Iinclude $(call bench_flags,$*) -fPIC -x c -c tests/bench/instance.cu -o $(@:.so=.o)
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -Iinclude $(call bench_flags,$*) \
+	    -fPIC -x c -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
 $(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Xptxas -v -Iinclude $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Xptxas -v -Iinclude \
+	    $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared -arch=$(BENCH_ARCH) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/bench-cpu: tests/bench/bench.cu include/fa/fa.h tests/bench/peak.h
@@ -83,27 +89,40 @@ $(BUILD)/bench/bench-gpu: tests/bench/bench.cu include/fa/fa.h
 	@mkdir -p $(@D)
 	$(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Iinclude -x cu $< -o $@ -ldl -lpthread
 
-.PHONY: bench bench-cpu bench-gpu bench-compare bench-clean-results
-ifneq ($(filter bench,$(MAKECMDGOALS)),)
-bench_left_out := $(if $(NVCC),$(if $(GPU),,no GPU (nvidia-smi lists none): the GPU was not timed.),no nvcc (neither on PATH nor as NVCC=...): the GPU was not timed.) \
+.PHONY: bench bench-build bench-cpu bench-gpu bench-compare bench-clean-results
+ifneq ($(filter bench bench-build,$(MAKECMDGOALS)),)
+bench_parts := cpu $(if $(NVCC),$(if $(GPU),gpu)) $(if $(TORCH),compare)
+bench_left_out := $(if $(NVCC),$(if $(GPU),,no GPU (nvidia-smi lists none): the GPU was not timed.), \
+    no nvcc (neither on PATH nor as NVCC=...): the GPU was not timed.) \
     $(if $(TORCH),,no python3 with PyTorch: the comparison with it was left out.)
-bench: bench-cpu $(if $(NVCC),$(if $(GPU),bench-gpu)) $(if $(TORCH),bench-compare)
 endif
-bench:
+
+# Compiles as many at a time as make may, then runs one part after the other, so that nothing disturbs what is timed.
+bench-build: $(bench_cpu_so) $(BUILD)/bench/bench-cpu $(BUILD)/bench/plot \
+    $(if $(filter gpu,$(bench_parts)),$(bench_gpu_so) $(BUILD)/bench/bench-gpu)
+bench: bench-build bench-clean-results
+	@for part in $(bench_parts); do $(MAKE) --no-print-directory bench-$$part || exit 1; done
 	@for reason in $(if $(strip $(bench_left_out)),"$(strip $(bench_left_out))"); do echo "bench: $$reason"; done
 	@{ printf '{'; sep=; for part in cpu gpu compare; do if [ -f $(BUILD)/bench/$$part.json ]; then \
-	    printf '%s"%s":\n' "$$sep" $$part; cat $(BUILD)/bench/$$part.json; sep=','; fi; done; printf '}\n'; } > $(BUILD)/bench.json
+	    printf '%s"%s":\n' "$$sep" $$part; cat $(BUILD)/bench/$$part.json; sep=','; fi; done; \
+	    printf '}\n'; } > $(BUILD)/bench.json
 	@cat $(BUILD)/bench/*.tsv | $(BUILD)/bench/plot > $(BUILD)/bench.svg
-	@echo "bench: wrote $(BUILD)/bench.json and $(BUILD)/bench.svg"
+	@echo "bench: wrote $(BUILD)/bench.json, $(BUILD)/bench.svg and tables in $(BUILD)/bench/*.md"
 
 bench-clean-results:
-	@rm -f $(BUILD)/bench/*.json $(BUILD)/bench/*.tsv
+	@rm -f $(BUILD)/bench/*.json $(BUILD)/bench/*.tsv $(BUILD)/bench/*.md
 
-bench-cpu: bench-clean-results $(bench_cpu_so) $(BUILD)/bench/bench-cpu $(BUILD)/bench/plot
-	$(BUILD)/bench/bench-cpu --grid $(GRID) --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/cpu.json --tsv $(BUILD)/bench/cpu.tsv $(bench_cpu_so)
+bench-cpu: $(bench_cpu_so) $(BUILD)/bench/bench-cpu $(BUILD)/bench/plot
+	$(BUILD)/bench/bench-cpu --grid $(GRID) --repeat $(BENCH_REPEAT) \
+	    --json $(BUILD)/bench/cpu.json --tsv $(BUILD)/bench/cpu.tsv \
+	    --markdown $(BUILD)/bench/cpu.md $(bench_cpu_so)
 
-bench-gpu: bench-clean-results $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
-	$(BUILD)/bench/bench-gpu --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/gpu.json --tsv $(BUILD)/bench/gpu.tsv $(bench_gpu_so)
+bench-gpu: $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
+	$(BUILD)/bench/bench-gpu --repeat $(BENCH_REPEAT) \
+	    --json $(BUILD)/bench/gpu.json --tsv $(BUILD)/bench/gpu.tsv \
+	    --markdown $(BUILD)/bench/gpu.md $(bench_gpu_so)
 
-bench-compare: bench-clean-results
-	$(PYTHON) tests/bench/compare.py --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv
+bench-compare:
+	$(PYTHON) tests/bench/compare.py --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
+	    --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv \
+	    --markdown $(BUILD)/bench/compare.md

@@ -5,7 +5,7 @@
 #include <fa/score.h>
 
 #define FA_NAME bench
-#define FA_API  FA_EXTERN
+#define FA_API FA_EXTERN
 #include <fa/attention.h>
 
 FA_EXTERN const char *bench_last_error(void);

@@ -1,6 +1,7 @@
 /* measure FILE COMMAND...: runs a compiler and writes to FILE, a line each, the seconds it took (wall clock, then
  * processor), the largest memory of any of its processes and, where ptxas reports them, the registers of the
- * hungriest kernel and the bytes spilled by all. What the command prints goes to FILE.log, and to stderr if it fails. */
+ * hungriest kernel and the bytes spilled by all. What the command prints goes to FILE.log, and its first lines to
+ * stderr if it fails. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,11 +46,13 @@ int main(int argc, char **argv) {
                        1e-6 * ((double)usage.ru_utime.tv_usec + (double)usage.ru_stime.tv_usec);
 
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1, registers = -1, kernels = 0;
+    enum { SHOWN = 40 }; /* lines of a failure: one mistake in a template can cost thousands */
+    int shown = 0;
     long spilled = 0;
     char line[65536];
     FILE *log = fopen(log_name, "r");
     while (log && fgets(line, sizeof line, log)) {
-        if (code) fputs(line, stderr);
+        if (code && ++shown <= SHOWN) fputs(line, stderr);
         int n;
         const char *used = strstr(line, "Used "), *spill = strstr(line, " bytes spill stores");
         if (used && sscanf(used, "Used %d registers", &n) == 1) {
@@ -62,6 +65,7 @@ int main(int argc, char **argv) {
         }
     }
     if (log) fclose(log);
+    if (shown > SHOWN) fprintf(stderr, "... %d more lines in %s\n", shown - SHOWN, log_name);
     if (code) return code;
 
     FILE *out = fopen(argv[1], "w");

@@ -50,9 +50,9 @@ static double peak_sse(long rounds) {
 }
 static peak_unit peak_find(void) {
     peak_unit avx512 = {"AVX-512", peak_avx512}, avx2 = {"AVX2", peak_avx2}, sse = {"SSE", peak_sse};
-    return __builtin_cpu_supports("avx512f") ? avx512
+    return __builtin_cpu_supports("avx512f")                                 ? avx512
            : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? avx2
-                                                                              : sse;
+                                                                             : sse;
 }
 #elif defined(__aarch64__)
 static double peak_neon(long rounds) {
@@ -75,7 +75,9 @@ static double peak_plain(long rounds) {
     volatile float source = 0;
     float x = source;
     for (long i = 0; i < rounds; i++) {
-#define PEAK_STEP(n) c[n] = c[n] * x + x; __asm__ volatile("" : "+m"(c[n]));
+#define PEAK_STEP(n) \
+    c[n] = c[n] * x + x; \
+    __asm__ volatile("" : "+m"(c[n]));
         PEAK_CHAINS_16(PEAK_STEP)
 #undef PEAK_STEP
     }
@@ -120,7 +122,8 @@ static double peak_measure(peak_unit unit, int threads, double seconds) {
     int started = 1;
     if (!workers || pthread_barrier_init(&start, NULL, (unsigned)threads)) return 0;
     for (int i = 0; i < threads; i++) workers[i].start = &start, workers[i].unit = unit, workers[i].rounds = rounds;
-    while (started < threads && !pthread_create(&workers[started].thread, NULL, peak_work, &workers[started])) started++;
+    while (started < threads && !pthread_create(&workers[started].thread, NULL, peak_work, &workers[started]))
+        started++;
     if (started == threads) {
         peak_work(&workers[0]);
         for (int i = 1; i < threads; i++) pthread_join(workers[i].thread, NULL);

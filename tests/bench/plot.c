@@ -5,7 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_POINTS = 8192, MAX_NAMES = 256, PANEL_WIDTH = 380, PANEL_HEIGHT = 260, COLUMNS = 2, LEFT = 56, TOP = 34, RIGHT = 14, BOTTOM = 34, LEGEND = 20 };
+enum {
+    MAX_POINTS = 8192,
+    MAX_NAMES = 256,
+    PANEL_WIDTH = 380,
+    PANEL_HEIGHT = 260,
+    COLUMNS = 2,
+    LEFT = 56,
+    TOP = 34,
+    RIGHT = 14,
+    BOTTOM = 34,
+    LEGEND = 20
+};
 
 typedef struct {
     int panel, series;
@@ -15,7 +26,8 @@ typedef struct {
 static point points[MAX_POINTS];
 static int point_count, panel_count, series_count;
 static char panels[MAX_NAMES][128], series[MAX_NAMES][128];
-static const char *const colours[] = {"#0b6fa4", "#d1495b", "#2e8540", "#8e5ea2", "#c77d0a", "#4a4a4a", "#00a5a5", "#a05a2c"};
+static const char *const colours[] = {"#0b6fa4", "#d1495b", "#2e8540", "#8e5ea2",
+                                      "#c77d0a", "#4a4a4a", "#00a5a5", "#a05a2c"};
 
 static int find(char (*names)[128], int *count, const char *name) {
     for (int i = 0; i < *count; i++)
@@ -50,15 +62,20 @@ int main(void) {
         }
     int rows = (panel_count + COLUMNS - 1) / COLUMNS, legend = (series_count + 5) / 6;
     int width = COLUMNS * PANEL_WIDTH, height = rows * PANEL_HEIGHT + legend * LEGEND + 10;
-    printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\">\n", width, height, width, height);
+    printf(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+        "font-family=\"sans-serif\" font-size=\"11\">\n",
+        width, height, width, height);
     printf("<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
     for (int s = 0; s < series_count; s++) {
         double at_x = LEFT + s % 6 * 118, at_y = 14 + s / 6 * LEGEND;
-        printf("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"3\"/>\n", at_x, at_y, at_x + 18, at_y, colours[s % 8]);
+        printf("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"3\"/>\n", at_x, at_y,
+               at_x + 18, at_y, colours[s % 8]);
         text(at_x + 23, at_y + 4, "start", "#222", series[s]);
     }
     for (int p = 0; p < panel_count; p++) {
-        double xs[MAX_POINTS], top = 0, left = p % COLUMNS * PANEL_WIDTH + LEFT, low = legend * LEGEND + 10 + p / COLUMNS * PANEL_HEIGHT + PANEL_HEIGHT - BOTTOM;
+        double xs[MAX_POINTS], top = 0, left = p % COLUMNS * PANEL_WIDTH + LEFT,
+                               low = legend * LEGEND + 10 + p / COLUMNS * PANEL_HEIGHT + PANEL_HEIGHT - BOTTOM;
         double w = PANEL_WIDTH - LEFT - RIGHT, h = PANEL_HEIGHT - TOP - BOTTOM;
         int count = 0, places = 0;
         for (int i = 0; i < point_count; i++)
@@ -71,7 +88,8 @@ int main(void) {
         top = fmax(step, ceil(top / step) * step);
         text(left, low - h - 12, "start", "#000", panels[p]);
         for (double tick = 0; tick <= top + step / 2; tick += step) {
-            printf("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", left, low - h * tick / top, left + w, low - h * tick / top);
+            printf("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", left,
+                   low - h * tick / top, left + w, low - h * tick / top);
             snprintf(words, sizeof words, "%g", tick);
             text(left - 6, low - h * tick / top + 4, "end", "#444", words);
         }
@@ -86,12 +104,15 @@ int main(void) {
             int length = 0;
             for (int k = 0; k < places; k++)
                 for (int i = 0; i < point_count; i++)
-                    if (points[i].panel == p && points[i].series == s && points[i].x == xs[k] && length < (int)sizeof path - 40) {
+                    if (points[i].panel == p && points[i].series == s && points[i].x == xs[k] &&
+                        length < (int)sizeof path - 40) {
                         double at_x = left + 20 + k * gap, at_y = low - h * points[i].y / top;
                         length += snprintf(path + length, sizeof path - (size_t)length, "%.1f,%.1f ", at_x, at_y);
                         printf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x, at_y, colours[s % 8]);
                     }
-            if (length) printf("<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path, colours[s % 8]);
+            if (length)
+                printf("<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path,
+                       colours[s % 8]);
         }
     }
     printf("</svg>\n");

@@ -32,6 +32,10 @@ shape check_random_shape(const instance *of, rng *r, int large);
 /* Number `i` of a list of shapes that broke attention kernels before; returns 0 past its end. */
 int check_nasty_shape(const instance *of, int i, shape *s, rng *r);
 
+/* Has the CPU instances use their number i (mod 3) instruction set: the best, AVX2, plain. Returns its name. What the
+ * processor lacks is replaced by what it has. */
+const char *check_instruction_set(int i);
+
 /* Runs the instance; 1 if it says FA_OK, else 0 after a note. */
 int check_forward(problem *p);
 

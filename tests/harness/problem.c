@@ -213,15 +213,16 @@ static void describe_layout(const layout *l, char *text, size_t bytes) {
 
 const char *problem_describe(const problem *p, char *text, size_t bytes) {
     const shape *s = &p->shape;
+    const char *isa = p->place == MEMORY_HOST ? getenv("FA_CPU_ISA") : NULL;
     char q[64], k[64], v[64], o[64];
     describe_layout(&s->q, q, sizeof q), describe_layout(&s->k, k, sizeof k);
     describe_layout(&s->v, v, sizeof v), describe_layout(&s->o, o, sizeof o);
     snprintf(text, bytes,
              "%s %s %s d%d/%d b%d h%d/%d sq%d sk%d scale %g window %d,%d softcap %g documents %d spread %g threads %d "
-             "q %s k %s v %s o %s%s",
+             "q %s k %s v %s o %s%s%s%s",
              number_name(p->of.dtype), mask_name(p->of.mask), score_name(p->of.score), p->of.head_dim, p->of.head_dim_v,
              s->batch, s->heads, s->heads_kv, s->seqlen_q, s->seqlen_k, (double)s->scale, p->args.window_left,
              p->args.window_right, (double)s->softcap, s->documents, s->spread, s->threads, q, k, v, o,
-             s->without_lse ? " no lse" : "");
+             s->without_lse ? " no lse" : "", isa && *isa ? " FA_CPU_ISA=" : "", isa ? isa : "");
     return text;
 }

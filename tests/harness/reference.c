@@ -113,11 +113,11 @@ static void exact_row(const problem *p, const double *q, const double *k, const 
     double top = -INFINITY, sum = 0;
     for (int j = 0; j < keys; j++) {
         double dot[4] = {0, 0, 0, 0};
+        s[j] = -INFINITY;
+        if (!reference_visible(p, b, h, i, j)) continue;
         for (int c = 0; c < d; c += 4)
             for (int e = 0; e < 4; e++) dot[e] += q[c + e] * k[(size_t)j * (size_t)d + (size_t)(c + e)];
-        s[j] = reference_visible(p, b, h, i, j)
-                   ? reference_score(p, scale * ((dot[0] + dot[1]) + (dot[2] + dot[3])), b, h, i, j)
-                   : -INFINITY;
+        s[j] = reference_score(p, scale * ((dot[0] + dot[1]) + (dot[2] + dot[3])), b, h, i, j);
         if (s[j] > top || isnan(s[j])) top = s[j];
         if (isnan(top)) break;
     }
@@ -129,9 +129,11 @@ static void exact_row(const problem *p, const double *q, const double *k, const 
     }
     *lse = -INFINITY;
     if (top == -INFINITY) return;
-    for (int j = 0; j < keys; j++) sum += s[j] = exp(s[j] - top);
-    for (int j = 0; j < keys; j++)
-        for (int c = 0; c < dv; c++) o[c] += s[j] / sum * v[(size_t)j * (size_t)dv + (size_t)c];
+    for (int j = 0; j < keys; j++) sum += s[j] = s[j] == -INFINITY ? 0 : exp(s[j] - top);
+    for (int j = 0; j < keys; j++) {
+        double weight = s[j] / sum;
+        for (int c = 0; weight != 0 && c < dv; c++) o[c] += weight * v[(size_t)j * (size_t)dv + (size_t)c];
+    }
     *lse = top + log(sum);
 }
 
@@ -143,9 +145,9 @@ static void unfused_row(const problem *p, const double *q, const double *k, cons
     double top = -INFINITY;
     for (int j = 0; j < keys; j++) {
         float dot = 0;
-        for (int c = 0; c < d; c++) dot += (float)q[c] * (float)k[(size_t)j * (size_t)d + (size_t)c];
         s[j] = -INFINITY;
         if (!reference_visible(p, b, h, i, j)) continue;
+        for (int c = 0; c < d; c++) dot += (float)q[c] * (float)k[(size_t)j * (size_t)d + (size_t)c];
         s[j] = number_round(number_round(dot, dtype) * (float)scale, dtype);
         s[j] = number_round(score_in_float(p, (float)s[j], b, h, i, j), dtype);
         if (s[j] > top) top = s[j];
@@ -153,11 +155,11 @@ static void unfused_row(const problem *p, const double *q, const double *k, cons
     for (int c = 0; c < dv; c++) o[c] = 0;
     *lse = -INFINITY;
     if (top == -INFINITY) return;
-    for (int j = 0; j < keys; j++) sum += (float)(s[j] = expf((float)s[j] - (float)top));
+    for (int j = 0; j < keys; j++) sum += (float)(s[j] = s[j] == -INFINITY ? 0 : expf((float)s[j] - (float)top));
     for (int j = 0; j < keys; j++) {
         float weight = (float)number_round((float)s[j] / sum, dtype);
         if (one_tf32_product(p)) weight = (float)number_round_tf32(weight);
-        for (int c = 0; c < dv; c++) total[c] += weight * (float)v[(size_t)j * (size_t)dv + (size_t)c];
+        for (int c = 0; weight != 0 && c < dv; c++) total[c] += weight * (float)v[(size_t)j * (size_t)dv + (size_t)c];
     }
     for (int c = 0; c < dv; c++) o[c] = number_round(total[c], dtype);
     *lse = (float)top + logf(sum);

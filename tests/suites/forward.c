@@ -54,7 +54,7 @@ static int plan_is_right(const instance *of, const shape *s, rng *r) {
 
 int main(void) {
     const char *why = NULL, *wanted = getenv("FA_ROUNDS");
-    int rounds = wanted && *wanted ? atoi(wanted) : 6;
+    int rounds = wanted && *wanted ? atoi(wanted) : 6, set = 0;
     check_place = (memory_place)forward_place;
     if (check_place == MEMORY_DEVICE && !memory_has_device(&why)) {
         tap_skip("%d instances on the GPU: %s", forward_count, why);
@@ -69,8 +69,12 @@ int main(void) {
         shape s;
         for (const char *c = of->name; *c; c++) purpose = purpose * 31 + (uint64_t)*c;
         r = rng_new(rng_seed(), purpose);
-        for (int i = 0; check_nasty_shape(of, i, &s, &r); i++, shapes++) wrong += !check_shape(of, &s, &r, &worst);
+        for (int i = 0; check_nasty_shape(of, i, &s, &r); i++, shapes++) {
+            check_instruction_set(set++);
+            wrong += !check_shape(of, &s, &r, &worst);
+        }
         for (int i = 0; i < rounds; i++, shapes++) {
+            check_instruction_set(set++);
             s = check_random_shape(of, &r, i == 0);
             wrong += !check_shape(of, &s, &r, &worst);
         }

@@ -28,7 +28,7 @@ FA_HOOK float test_tilted_grad(const struct test_user *user, float score, fa_ind
 }
 FA_HOOK float test_holes(const void *user, float score, fa_index at) {
     (void)user;
-    return ((at.query + at.key) % 3 == 0) | (at.query % 5 == 2) ? -INFINITY : score;
+    return (at.query + at.key) % 3 == 0 || at.query % 5 == 2 ? -INFINITY : score;
 }
 
 /* Masks and hooks that are put together: TEST_MASK_kind(name) and TEST_SCORE_kind(name) define the one called name. */

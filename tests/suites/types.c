@@ -99,10 +99,10 @@ static void tensors(void) {
     tap_ok(t.data == (void *)x && t.stride_batch == 120 && t.stride_head == 40 && t.stride_seq == 8, "fa_tensor_bhsd");
     t = fa_tensor_bshd(x, 3, 5, 8);
     tap_ok(t.data == (void *)x && t.stride_batch == 120 && t.stride_head == 8 && t.stride_seq == 24, "fa_tensor_bshd");
-    t = fa_tensor_bhsd(x, 65536, 65536, 128);
-    tap_ok(t.stride_head == (int64_t)1 << 23 && t.stride_batch == (int64_t)1 << 39, "fa_tensor_bhsd: 64-bit strides");
-    t = fa_tensor_bshd(x, 65536, 65536, 128);
-    tap_ok(t.stride_seq == (int64_t)1 << 23 && t.stride_batch == (int64_t)1 << 39, "fa_tensor_bshd: 64-bit strides");
+    t = fa_tensor_bhsd(x, 1 << 16, 1 << 25, 128);
+    tap_ok(t.stride_head == (int64_t)1 << 32 && t.stride_batch == (int64_t)1 << 48, "fa_tensor_bhsd: 64-bit strides");
+    t = fa_tensor_bshd(x, 1 << 25, 1 << 16, 128);
+    tap_ok(t.stride_seq == (int64_t)1 << 32 && t.stride_batch == (int64_t)1 << 48, "fa_tensor_bshd: 64-bit strides");
 }
 
 static void defaults(void) {

@@ -12,7 +12,7 @@
 #endif
 #include <fa/arch/bind.h>
 #if FA__ARCH == FA_CPU
-#define FA__ISA FA__ISA_BASE /* plus what the compiler was told with -march */
+#define FA__ISA FA__ISA_NATIVE
 #endif
 #endif
 #if !defined(FA_WARPS)

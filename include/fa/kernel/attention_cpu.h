@@ -1,32 +1,53 @@
-/* attention_cpu.h: the forward on the CPU: the plain schedule compiled for every instruction set, and the call. */
+/* attention_cpu.h: the forward on the CPU: the schedule compiled for every instruction set, and the call. */
 #include <fa/arch/cpu/threads.h>
+
+/* Blocks of queries that share a tile of keys and values: more of them save loads and conversions, until their Q and O
+ * (128 KB) crowd the second-level cache. */
+enum {
+    FA__ATTN(__block_bytes) = FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4,
+    FA__ATTN(__most) = 131072 / FA__ATTN(__block_bytes),
+    FA__ATTN(__group) = FA__ATTN(__most) < 1 ? 1 : FA__ATTN(__most) > 4 ? 4 : FA__ATTN(__most)
+};
+#define FA__GROUP FA__ATTN(__group)
 
 #define FA__ISA FA__ISA_BASE
 #define FA__VARIANT _cpu_base
-#include <fa/kernel/attention_loop.h>
 #include <fa/kernel/attention_cpu_worker.h>
 #if defined(FA__ISA_AVX2)
 #define FA__ISA FA__ISA_AVX2
 #define FA__VARIANT _cpu_avx2
-#include <fa/kernel/attention_loop.h>
 #include <fa/kernel/attention_cpu_worker.h>
 #define FA__ISA FA__ISA_AVX512
 #define FA__VARIANT _cpu_avx512
-#include <fa/kernel/attention_loop.h>
 #include <fa/kernel/attention_cpu_worker.h>
 #endif
 
-static FA_UNUSED fa_status FA__ATTN(__job)(const FA__PARAMS *p, fa__job *job, const char **schedule) {
+/* What is to be done, and by how many threads: p's blocks become groups, as large as leaves every thread a few. The
+ * result does not depend on either. */
+static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **schedule) {
+    const fa_attention_args *a = &p->args;
+    int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;
+    double flops = 2.0 * (double)heads * a->seqlen_q * a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V);
     memset(job, 0, sizeof *job);
+    job->threads = fa__thread_count(a->threads, p->items, flops);
+    for (job->group = FA__GROUP; job->group > 1; job->group--)
+        if ((blocks + job->group - 1) / job->group * heads >= (int64_t)4 * job->threads || job->threads == 1) break;
+    p->blocks_m = (int)((blocks + job->group - 1) / job->group);
+    p->items = (uint32_t)(p->blocks_m * heads);
+    if (p->items > 0) {
+        p->by_section = fa__divider_of((uint32_t)p->section * (uint32_t)p->blocks_m);
+        p->by_blocks_m = fa__divider_of((uint32_t)p->blocks_m);
+    }
+    if (job->threads > (int64_t)p->items && p->items > 0) job->threads = (int)p->items;
     job->params = p;
     job->items = p->items;
+    job->stack_bytes = sizeof(FA__ATTN(_cpu_base_shared));
     job->run = FA__ATTN(_cpu_base_work);
     *schedule = "cpu";
 #if defined(FA__ISA_AVX2)
     if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
     else if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
 #endif
-    return FA_OK;
 }
 
 /** Attention forward; returns when o (and lse) are written. The stream is ignored. */
@@ -38,7 +59,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     fa_status status = FA__ATTN(__prepare)(args, &p);
     if (status != FA_OK || p.items == 0) return status;
     FA__ATTN(__job)(&p, &job, &schedule);
-    fa__job_run(&job, fa__thread_count(args->threads, job.items));
+    fa__job_run(&job);
     return FA_OK;
 }
 
@@ -50,12 +71,13 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     if (status != FA_OK) return status;
     if (!plan) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: plan is NULL: point it to an fa_plan", FA__STR(FA__ATTN()));
     FA__ATTN(__describe)(&p, plan);
-    FA__ATTN(__job)(&p, &job, &plan->schedule);
-    plan->arch = FA_CPU;
-    plan->threads = fa__thread_count(args->threads, job.items);
-    plan->shared_bytes = sizeof(FA__ATTN(_cpu_base_shared));
     if (FA__HAS_MASK)
         for (uint32_t i = 0; i < p.items; i++) FA__ATTN(__count)(&p, i, &plan->tiles_visited, &plan->tiles_masked);
     plan->tiles_skipped = plan->tiles_total - plan->tiles_visited;
+    FA__ATTN(__job)(&p, &job, &plan->schedule);
+    plan->arch = FA_CPU;
+    plan->threads = job.threads;
+    plan->shared_bytes = job.stack_bytes;
     return FA_OK;
 }
+#undef FA__GROUP

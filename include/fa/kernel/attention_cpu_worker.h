@@ -1,9 +1,254 @@
-/* attention_cpu_worker.h: a thread's share of the work, for the instruction set of the loop included before. */
+/* attention_cpu_worker.h: the schedule of the forward on one core, for the instruction set FA__ISA.
+ *
+ * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is brought
+ * into the core's cache once, as floats, for all blocks of the group that the mask lets see it; S lives in the first-level
+ * cache between its product, the softmax and the next product. A core computes as it loads: there is nothing to overlap,
+ * so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
+
+/* ---- the pieces, from the public templates ---- */
+
+#define FA__PART FA__CAT(FA__VARIANT, _qtile)
+#define FA_ROWS FA_BLOCK_M
+#define FA_COLS FA_HEAD_DIM
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _ktile)
+#define FA_ROWS FA_BLOCK_N
+#define FA_COLS FA_HEAD_DIM
+#define FA_OPERAND FA_OPERAND_B
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _vtile)
+#define FA_ROWS FA_BLOCK_N
+#define FA_COLS FA_HEAD_DIM_V
+#define FA_OPERAND FA_OPERAND_BT
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _otile)
+#define FA_ROWS FA_BLOCK_M
+#define FA_COLS FA_HEAD_DIM_V
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _qk)
+#define FA_M FA_BLOCK_M
+#define FA_N FA_BLOCK_N
+#define FA_K FA_HEAD_DIM
+#include <fa/mma.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _pv)
+#define FA_M FA_BLOCK_M
+#define FA_N FA_HEAD_DIM_V
+#define FA_K FA_BLOCK_N
+#define FA_A FA_FRAGMENT
+#define FA_B FA_OPERAND_BT
+#include <fa/mma.h>
+
+#define FA__PART FA__CAT(FA__VARIANT, _softmax)
+#define FA_ROWS FA_BLOCK_M
+#define FA_COLS FA_BLOCK_N
+#include <fa/softmax.h>
+
+#include <fa/arch/dtype.h>
+#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+
+/* A block of queries: O takes Q's place in the end. */
+typedef struct FA__LOOP(_rows) {
+    union {
+        FA__LOOP(_qtile_tile) q;
+        FA__LOOP(_otile_tile) o;
+    } qo;
+    FA__LOOP(_pv_acc) o;
+    FA__LOOP(_softmax_state) state;
+} FA__LOOP(_rows);
+
+typedef struct FA__LOOP(_shared) {
+    FA__LOOP(_ktile_tile) k;
+    FA__LOOP(_vtile_tile) v;
+    FA__LOOP(_qk_acc) s;
+    FA__LOOP(_rows) rows[FA__GROUP];
+} FA__LOOP(_shared);
+
+/* ---- scores: hook, mask and the end of the sequence ---- */
+
+#if FA__HAS_MASK || FA__HAS_SCORE
+/* Rows `first` to `end` of the block; at.query, at.key and at.distance are set here. Hooks see neither a query nor a key
+ * beyond the end. */
+FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end, int hooked, int masked,
+                                   int few) {
+    int cols = box.keys.end - box.keys.begin;
+    float distance[FA_BLOCK_M]; /* of the first key */
+    for (int r = 0; r < FA_BLOCK_M; r++)
+        distance[r] = (float)(box.keys.begin - box.queries.begin - r - (p->args.seqlen_k - p->args.seqlen_q));
+    for (int c = 0; c < cols; c++, s += FA_BLOCK_M)
+        for (int r = first; r < end; r++) {
+            float x = s[r];
+            at.query = box.queries.begin + r;
+            at.key = box.keys.begin + c;
+            at.distance = distance[r] + (float)c;
+#if FA__HAS_SCORE
+            at.checked = FA__SCORE_NEEDS != 0;
+            if (hooked) x = FA_SCORE(FA__USER(p), x * p->scale, at);
+#endif
+#if FA__HAS_MASK
+            at.checked = FA__MASK_NEEDS != 0;
+            if (masked) x = FA__CAT(FA_MASK, _keep)(FA__USER(p), at) ? x : -INFINITY;
+#endif
+            s[r] = x;
+            if (few) __asm__ volatile(""); /* not worth the time to compile a vectorised copy */
+        }
+    (void)hooked, (void)masked;
+}
+#endif
+
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
+/* The hook fa_bias for whole vectors of rows: its rows lie across the vectors, which would gather element by element. */
+FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
+    enum { LANES = FA__CPU_LANES(FA__ISA) };
+    const fa_attention_args *a = &p->args;
+    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head +
+                              box.queries.begin * a->bias_stride_query + box.keys.begin;
+    const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(p->scale);
+    for (int row = 0; row < rows; row += LANES, bias += LANES * a->bias_stride_query) {
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+        float from[LANES * FA_BLOCK_N];
+        for (int r = 0; r < LANES; r++)
+            for (int c = 0; c < FA_BLOCK_N; c += 8) FA__LOOP(_ktile__widen8)(from + r * FA_BLOCK_N + c, bias + r * a->bias_stride_query + c);
+        const int64_t stride = FA_BLOCK_N;
+#else
+        const float *from = bias;
+        const int64_t stride = a->bias_stride_query;
+#endif
+        for (int c = 0; c < FA_BLOCK_N; c += 4) {
+            FA__CPU_OP(vec) column[4];
+            FA__CPU_OP(columns)(column, from + c, stride);
+            for (int i = 0; i < 4; i++) {
+                FA__CPU_OP(vec) *at = (FA__CPU_OP(vec) *)(s + (c + i) * FA_BLOCK_M + row);
+                *at = FA__CPU_OP(horner)(*at, scale, column[i]);
+            }
+        }
+    }
+}
+#endif
+
+/* The scores of a tile; those beyond the end of the keys are masked. */
+FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int masked) {
+#if FA__HAS_MASK || FA__HAS_SCORE
+    if (FA__HAS_SCORE || masked) {
+        int rows = box.queries.end - box.queries.begin, whole = rows & ~15; /* of these, vectors without a remainder */
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
+        if (box.keys.end - box.keys.begin == FA_BLOCK_N) {
+            FA__LOOP(_add_bias)(s, p, box, whole);
+            if (masked) FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 0, 1, 0);
+        } else FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 1, masked, 0);
+#else
+        FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 1, masked, 0);
+#endif
+        if (whole < rows) {
+            __asm__("" : "+r"(rows)); /* or the few rows would be unrolled */
+            FA__LOOP(_modify_rows)(s, p, at, box, whole, rows, 1, masked, 1);
+        }
+    }
+#else
+    (void)p, (void)at, (void)masked;
+#endif
+    for (int i = (box.keys.end - box.keys.begin) * FA_BLOCK_M; i < FA_BLOCK_N * FA_BLOCK_M; i++) s[i] = -INFINITY;
+}
+
+/* ---- the schedule ---- */
+
+/* One block of queries meets one tile of keys. */
+FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared, FA__LOOP(_rows) * rows,
+                            fa_tile_class of) {
+    float alpha[FA_BLOCK_M];
+    FA__LOOP(_qk_product)(&shared->s, &rows->qo.q, &shared->k, 0);
+    if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(shared->s.x, p, at, box, 1);
+    else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);
+    if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&rows->o, alpha);
+    FA__LOOP(_pv_a) weights;
+    FA__LOOP(_pv_pack)(&weights, shared->s.x);
+    FA__LOOP(_pv_mma)(&rows->o, &weights, &shared->v, 0);
+}
+
+/* The part of `box` that its block number `i` of FA_BLOCK_M queries is. */
+FA__FN fa_box FA__LOOP(_block)(fa_box box, int i) {
+    box.queries.begin += i * FA_BLOCK_M;
+    box.queries.end = fa__min(box.queries.begin + FA_BLOCK_M, box.queries.end);
+    return box;
+}
+
+FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared) {
+    const fa_attention_args *a = &p->args;
+    int64_t batch = box.batch, head = box.head, head_kv = box.head_kv;
+    const FA__ELEMENT *q_data = (const FA__ELEMENT *)a->q.data + batch * a->q.stride_batch + head * a->q.stride_head;
+    const FA__ELEMENT *k_data = (const FA__ELEMENT *)a->k.data + batch * a->k.stride_batch + head_kv * a->k.stride_head;
+    const FA__ELEMENT *v_data = (const FA__ELEMENT *)a->v.data + batch * a->v.stride_batch + head_kv * a->v.stride_head;
+    FA__ELEMENT *o_data = (FA__ELEMENT *)a->o.data + batch * a->o.stride_batch + head * a->o.stride_head;
+    fa_block q_block = fa_block_at(q_data, a->seqlen_q, FA_HEAD_DIM, a->q.stride_seq);
+    fa_block k_block = fa_block_at(k_data, a->seqlen_k, FA_HEAD_DIM, a->k.stride_seq);
+    fa_block v_block = fa_block_at(v_data, a->seqlen_k, FA_HEAD_DIM_V, a->v.stride_seq);
+    fa_block o_block = fa_block_at(o_data, a->seqlen_q, FA_HEAD_DIM_V, a->o.stride_seq);
+    int blocks = FA__GROUP == 1 ? 1 : (box.queries.end - box.queries.begin + FA_BLOCK_M - 1) / FA_BLOCK_M;
+    fa_index at;
+    memset(&at, 0, sizeof at);
+    at.args = a;
+    at.batch = box.batch;
+    at.head = box.head;
+    at.head_kv = box.head_kv;
+    at.dtype = FA_DTYPE;
+
+    for (int i = 0; i < blocks; i++) {
+        FA__LOOP(_rows) *rows = &shared->rows[i];
+        q_block.row = box.queries.begin + i * FA_BLOCK_M;
+        FA__LOOP(_qtile_load)(&rows->qo.q, q_block, 0);
+        if (p->negate) FA__LOOP(_qtile_negate)(&rows->qo.q, 0); /* a negative scale: the exponent's factor stays positive */
+        FA__LOOP(_pv_zero)(&rows->o);
+        FA__LOOP(_softmax_init)(&rows->state);
+    }
+
+    fa_range keys = box.keys;
+#if FA__HAS_MASK
+    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+#endif
+    for (int tile = keys.begin / FA_BLOCK_N; (int64_t)tile * FA_BLOCK_N < keys.end; tile++) {
+        fa_tile_class of[FA__GROUP];
+        int visited = 0;
+        for (int i = 0; i < blocks; i++) {
+            of[i] = FA__ATTN(__classify)(p, FA__LOOP(_block)(box, i), tile * FA_BLOCK_N, FA_BLOCK_N);
+            visited |= of[i] != FA_EMPTY;
+        }
+        if (!visited) continue;
+        k_block.row = v_block.row = tile * FA_BLOCK_N;
+        FA__LOOP(_ktile_load)(&shared->k, k_block, 0);
+        FA__LOOP(_vtile_load)(&shared->v, v_block, 0);
+        for (int i = 0; i < blocks; i++) {
+            fa_box part = FA__LOOP(_block)(box, i);
+            part.keys.begin = tile * FA_BLOCK_N;
+            part.keys.end = a->seqlen_k - part.keys.begin < FA_BLOCK_N ? a->seqlen_k : part.keys.begin + FA_BLOCK_N;
+            if (of[i] != FA_EMPTY) FA__LOOP(_step)(p, at, part, shared, &shared->rows[i], of[i]);
+        }
+    }
+
+    for (int i = 0; i < blocks; i++) {
+        FA__LOOP(_rows) *rows = &shared->rows[i];
+        float inverse[FA_BLOCK_M], lse[FA_BLOCK_M];
+        o_block.row = box.queries.begin + i * FA_BLOCK_M;
+        FA__LOOP(_softmax_finish)(&rows->state, p->scale_log2 * FA__LN_2, inverse, lse);
+        FA__LOOP(_pv_normalize)(&rows->o, inverse);
+        FA__LOOP(_pv_to_tile)(&rows->o, &rows->qo.o, 0);
+        FA__LOOP(_otile_store)(&rows->qo.o, o_block, 0);
+        int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
+        if (a->lse) memcpy(a->lse + (batch * a->heads + head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
+    }
+}
+
+/* A thread's share of the work. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
-    const FA__PARAMS *p = (const FA__PARAMS *)job->params;
+    const FA__PARAMS p = *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers keep out of loops over hooks */
     FA__LOOP(_shared) shared;
     for (int64_t item; (item = fa__job_next(job)) >= 0;)
-        FA__LOOP(_run)(p, FA__ATTN(__box)(p, (uint32_t)item, FA_BLOCK_M), &shared, 0);
+        FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, (uint32_t)item, job->group * FA_BLOCK_M), &shared);
 }
 #undef FA__LOOP
 #undef FA__VARIANT

@@ -16,7 +16,8 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     FA__PARAMS p;
     fa_status status = FA__ATTN(__prepare)(args, &p);
     if (status != FA_OK || p.items == 0) return status;
-    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)), &p, stream);
+    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
+                      sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * (sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))), &p, stream);
 }
 
 /* Masks read device memory, so their tiles are counted there. */
@@ -34,7 +35,7 @@ static FA_UNUSED fa_status FA__LOOP(_count_tiles)(FA__PARAMS *p, fa_plan *plan) 
     unsigned long long counts[2] = {0, 0};
     cudaError_t error = cudaMemcpyToSymbol(FA__LOOP(_counts), counts, sizeof counts, 0, cudaMemcpyHostToDevice);
     if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "clearing the tile counts");
-    fa_status status = fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_count_kernel), (p->items + 127) / 128, 128, 0, p, 0);
+    fa_status status = fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_count_kernel), (p->items + 127) / 128, 128, 0, 0, p, 0);
     if (status != FA_OK) return status;
     error = cudaMemcpyFromSymbol(counts, FA__LOOP(_counts), sizeof counts, 0, cudaMemcpyDeviceToHost);
     if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "counting tiles");

@@ -38,6 +38,9 @@
 #define FA_M FA_BLOCK_M
 #define FA_N FA_BLOCK_N
 #define FA_K FA_HEAD_DIM
+#if FA__KEEP_Q
+#define FA_A FA_FRAGMENT
+#endif
 #include <fa/mma.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _pv)
@@ -62,8 +65,8 @@ typedef struct FA__LOOP(_shared) {
         FA__LOOP(_qtile_tile) q;
         FA__LOOP(_otile_tile) o;
     } qo;
-    FA__LOOP(_ktile_tile) k[FA_STAGES];
-    FA__LOOP(_vtile_tile) v[FA_STAGES];
+    FA__LOOP(_ktile_tile) k[FA__STAGES];
+    FA__LOOP(_vtile_tile) v[FA__STAGES];
 #if FA__HAS_MASK
     uint32_t visit[FA_WARPS], full[FA_WARPS];
 #endif
@@ -136,11 +139,13 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
     (void)at, (void)query, (void)distance;
 #endif
 #if FA__HAS_SCORE
+    at.checked = FA__SCORE_NEEDS != 0;
     x = FA_SCORE(FA__USER(p), x * p->scale, at);
 #endif
     if (masked) {
         int keep = key <= last_key;
 #if FA__HAS_MASK
+        at.checked = FA__MASK_NEEDS != 0;
         keep = keep && FA__CAT(FA_MASK, _keep)(FA__USER(p), at);
 #endif
         x = keep ? x : -INFINITY;
@@ -148,7 +153,11 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
     return x;
 }
 
-FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, const int *query, int key0, int masked, int thread) {
+FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked, int thread) {
+    thread = FA__OP(opaque)(thread);
+    int query[FA__LOOP(_qk_ROWS)]; /* hooks never see a query beyond the end */
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
     float distance[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
@@ -167,7 +176,7 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, const 
 /* ---- the schedule ---- */
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
-    enum { ROWS = FA__LOOP(_qk_ROWS), TWO = FA_STAGES > 1 };
+    enum { FA__ROWS_HELD = FA__LOOP(_qk_ROWS), FA__TWO = FA__STAGES > 1 };
     const fa_attention_args *a = &p->args;
     int64_t batch = box.batch, head = box.head, head_kv = box.head_kv;
     const FA__ELEMENT *q_data = (const FA__ELEMENT *)a->q.data + batch * a->q.stride_batch + head * a->q.stride_head;
@@ -183,10 +192,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_softmax_state) state;
-    float alpha[ROWS], inverse[ROWS], lse[ROWS];
-    int query[ROWS]; /* hooks never see a query beyond the end */
-    FA__UNROLL
-    for (int r = 0; r < ROWS; r++) query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), a->seqlen_q - 1);
+    float alpha[FA__ROWS_HELD], inverse[FA__ROWS_HELD], lse[FA__ROWS_HELD];
     fa_index at;
     at.args = a;
     at.batch = box.batch;
@@ -195,6 +201,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     at.query = at.key = 0;
     at.distance = 0.0f;
     at.dtype = FA_DTYPE;
+    at.checked = 0;
 
     FA__LOOP(_pv_zero)(&o);
     FA__LOOP(_softmax_init)(&state);
@@ -205,51 +212,65 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_qtile_load)(&shared->qo.q, q_block, thread);
         k_block.row = v_block.row = tile * FA_BLOCK_N;
         FA__LOOP(_ktile_load)(&shared->k[0], k_block, thread);
-        if (TWO) FA__LOOP(_vtile_load)(&shared->v[0], v_block, thread);
         FA__LOOP(_ktile_commit)();
+        if (FA__TWO) {
+            FA__LOOP(_vtile_load)(&shared->v[0], v_block, thread);
+            FA__LOOP(_vtile_commit)();
+        }
         if (p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
             FA__LOOP(_ktile_wait)(0);
             FA__OP(barrier)();
             FA__LOOP(_qtile_negate)(&shared->qo.q, thread);
         }
     }
-    for (int stage = 0; tile >= 0; stage ^= TWO) {
+#if FA__KEEP_Q
+    FA__LOOP(_qk_a) q;
+    if (tile >= 0) {
+        FA__LOOP(_ktile_wait)(FA__TWO);
+        FA__OP(barrier)();
+        FA__LOOP(_qk_load_a)(&q, &shared->qo.q, thread);
+    }
+#define FA__Q &q
+#else
+#define FA__Q &shared->qo.q
+#endif
+    for (int stage = 0; tile >= 0; stage ^= FA__TWO) {
         int key0 = tile * FA_BLOCK_N, masked = walk.masked | (key0 + FA_BLOCK_N > a->seqlen_k);
         FA__LOOP(_ktile_wait)(0);
         FA__OP(barrier)(); /* K (and with two stages V) has landed for all; all have left the tile before */
-        if (!TWO) {
-            v_block.row = key0;
-            FA__LOOP(_vtile_load)(&shared->v[0], v_block, thread);
-            FA__LOOP(_vtile_commit)();
-        }
         tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
-        if (TWO && tile >= 0) {
-            k_block.row = v_block.row = tile * FA_BLOCK_N;
-            FA__LOOP(_ktile_load)(&shared->k[stage ^ 1], k_block, thread);
-            FA__LOOP(_vtile_load)(&shared->v[stage ^ 1], v_block, thread);
-            FA__LOOP(_ktile_commit)();
-        }
+        k_block.row = tile * FA_BLOCK_N;
+        k_block.rows = tile >= 0 ? a->seqlen_k : 0; /* no next tile: nothing is read */
+        v_block.row = FA__TWO ? k_block.row : key0;
+        if (FA__TWO) v_block.rows = k_block.rows;
 
         FA__LOOP(_qk_zero)(&s);
-        FA__LOOP(_qk_mma)(&s, &shared->qo.q, &shared->k[stage], thread);
-        if (masked) FA__LOOP(_modify)(s.x, p, at, query, key0, 1, thread);
-        else if (FA__HAS_SCORE) FA__LOOP(_modify)(s.x, p, at, query, key0, 0, thread);
-
-        if (!TWO) {
-            FA__LOOP(_ktile_wait)(0);
-            FA__OP(barrier)(); /* V has landed for all; all have left K */
-            if (tile >= 0) {
-                k_block.row = tile * FA_BLOCK_N;
-                FA__LOOP(_ktile_load)(&shared->k[0], k_block, thread);
-                FA__LOOP(_ktile_commit)();
-            }
+        FA__UNROLL
+        for (int k = 0; k < FA__LOOP(_qk_STEPS); k++) {
+            FA__LOOP(_qk_mma_steps)(&s, FA__Q, &shared->k[stage], thread, k, k + 1);
+            FA__LOOP(_vtile_load_part)(&shared->v[stage ^ FA__TWO], v_block, thread, k, FA__LOOP(_qk_STEPS));
+            if (FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[stage ^ FA__TWO], k_block, thread, k, FA__LOOP(_qk_STEPS));
         }
+        FA__LOOP(_vtile_commit)();
+        if (masked) FA__LOOP(_modify)(s.x, p, at, box, key0, 1, thread);
+        else if (FA__HAS_SCORE) FA__LOOP(_modify)(s.x, p, at, box, key0, 0, thread);
+
         int rescale = FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha);
         if (FA__OP(any)(rescale)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_pv_pack)(&weights, s.x);
-        FA__LOOP(_pv_mma)(&o, &weights, &shared->v[stage], thread);
+        if (!FA__TWO) {
+            FA__LOOP(_vtile_wait)(0);
+            FA__OP(barrier)(); /* V has landed for all; all have left K */
+        }
+        FA__UNROLL
+        for (int k = 0; k < FA__LOOP(_pv_STEPS); k++) {
+            FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
+            if (!FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[0], k_block, thread, k, FA__LOOP(_pv_STEPS));
+        }
+        if (!FA__TWO) FA__LOOP(_ktile_commit)();
     }
+#undef FA__Q
 
     /* O leaves through a tile, so that whole rows are written. */
     FA__LOOP(_softmax_finish)(&state, p->scale_log2 * FA__LN_2, inverse, lse);
@@ -259,7 +280,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     if (a->lse && FA__LOOP(_qk_col)(thread, 0) == 0) {
         float *out = a->lse + (batch * a->heads + head) * a->seqlen_q;
         FA__UNROLL
-        for (int r = 0; r < ROWS; r++) {
+        for (int r = 0; r < FA__ROWS_HELD; r++) {
             int row = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
             if (row < a->seqlen_q) out[row] = lse[r];
         }

@@ -6,3 +6,6 @@
 #undef FA__TABLE_STAGES
 #undef FA__TABLE_RESIDENT
 #undef FA__RESIDENT
+#undef FA__WARP_ROWS
+#undef FA__KEEP_Q
+#undef FA__STAGES

@@ -47,15 +47,28 @@ static inline FA_UNUSED fa_status fa__cuda_failed(cudaError_t error, const char 
     }
 }
 
-/* Launches a kernel with one parameter block, after checking that the device can hold it. */
+/* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
+ * for a GPU that has little (kernel/attention_tiles.h). */
 static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
-                                             void *params, fa_stream stream) {
-    int device, most;
+                                             size_t less_bytes, void *params, fa_stream stream) {
+    int device, most, major, minor;
     cudaError_t error = cudaGetDevice(&device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the current device");
     if (shared_bytes > 48 * 1024) {
         error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+        if (most < 163 * 1024) { /* sm_86, 89, 120 */
+            struct cudaFuncAttributes compiled;
+            error = cudaFuncGetAttributes(&compiled, kernel);
+            if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
+            shared_bytes = less_bytes;
+            if (compiled.ptxVersion == 80 || compiled.ptxVersion == 90 || compiled.ptxVersion == 100) {
+                cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+                cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+                return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
+                                name, compiled.ptxVersion / 10, compiled.ptxVersion % 10, device, major, minor);
+            }
+        }
         if (shared_bytes > (size_t)most)
             return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
                             name, shared_bytes, most);

@@ -1,9 +1,26 @@
 /**
  * @file cpu/ops.h
  * @brief The instruction layer of the CPU: what a kernel asks of its processor beyond plain C.
+ *
+ * Every instance is compiled for several instruction sets, of which fa__cpu_isa() picks one at run time. Operations that
+ * differ carry the set's number at their end: FA__CPU_OP(name) is the one for FA__ISA.
+ *
+ *   vec     a vector of floats, which may alias any array of floats
+ *   splat   a vector of equal elements
+ *   any     the same at any address
+ *   bits    its bits as integers
+ *   fma     a * b + c, in one rounding where the set has that; c's register is reused
+ *   horner  the same, where p's register is
+ *   max     the larger ones; b's where one is NaN
+ *   widen   eight FA_F16 elements to floats, exactly
+ *   narrow  eight floats to FA_F16, to nearest even
+ *
+ * They are written with GNU vectors and a line of assembly each: <immintrin.h> takes longer to compile than an instance.
  */
 #ifndef FA_ARCH_CPU_OPS_H
 #define FA_ARCH_CPU_OPS_H
+
+#include <stdlib.h>
 
 #include <fa/arch/math.h>
 
@@ -24,13 +41,239 @@ FA_HOOK int fa_cpu_lowest_bit(uint32_t x) {
     (void)x;
     return 0;
 }
+FA_HOOK int fa_cpu_opaque(int x) { return x; }
 FA_HOOK void fa_cpu_barrier(void) {}
 FA_HOOK void fa_cpu_copy_commit(void) {}
 FA_HOOK void fa_cpu_copy_wait(int pending) { (void)pending; }
 
-/* Instruction sets that every instance is compiled for; the best one is chosen at run time. */
-#define FA__ISA_BASE 0
-#define FA__CPU_TARGET(isa)
+/* ---- the instruction sets ---- */
+
+#define FA__ISA_BASE 0 /* 16-byte vectors: what every target of the compiler has, or the compiler emulates */
+#define FA__CPU_TARGET_0
+#define FA__CPU_VECTOR_0 16
+#if defined(__x86_64__)
+#define FA__ISA_AVX2 1
+#define FA__ISA_AVX512 2
+#define FA__CPU_VECTOR_1 32
+#define FA__CPU_VECTOR_2 64
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define FA__CPU_TARGET_1 /* the compiler was told with -march */
+#else
+#define FA__CPU_TARGET_1 __attribute__((target("avx2,fma,f16c")))
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#define FA__CPU_TARGET_2
+#elif defined(__clang__)
+#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c")))
+#else
+#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")))
+#endif
+#endif
+
+/* What a template that is used by itself is compiled for: what the compiler was told to assume. */
+#if defined(__x86_64__) && defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#define FA__ISA_NATIVE FA__ISA_AVX512
+#elif defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define FA__ISA_NATIVE FA__ISA_AVX2
+#else
+#define FA__ISA_NATIVE FA__ISA_BASE
+#endif
+
+#define FA__CPU_TARGET(isa) FA__CAT(FA__CPU_TARGET_, isa)
+#define FA__CPU_OP(name) FA__CAT3(fa_cpu_, name, FA__CAT(_, FA__ISA))
+#define FA__CPU_INLINE(isa) static inline __attribute__((always_inline, unused)) FA__CPU_TARGET(isa)
+/* Floats of a vector, and whether a fused multiply-add is one instruction (elsewhere it would be a call of libm). */
+#define FA__CPU_LANES(isa) (FA__CAT(FA__CPU_VECTOR_, isa) / 4)
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
+#define FA__CPU_FUSED(isa) 1
+#else
+#define FA__CPU_FUSED(isa) ((isa) != FA__ISA_BASE)
+#endif
+
+/* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base,
+ * avx2, avx512) asks for a lesser one, which is how the tests reach all of them. */
+static FA_UNUSED int fa__cpu_isa(void) {
+    int isa = FA__ISA_BASE;
+#if defined(__x86_64__)
+    const char *asked = getenv("FA_CPU_ISA");
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512dq"))
+            isa = FA__ISA_AVX512;
+    }
+    if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_BASE;
+    if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_AVX2;
+#endif
+    return isa;
+}
+
+/* ---- vectors ---- */
+
+typedef float fa_cpu_vec_0 __attribute__((vector_size(16), may_alias));
+typedef float fa_cpu_any_0 __attribute__((vector_size(16), may_alias, aligned(4)));
+typedef int32_t fa_cpu_bits_0 __attribute__((vector_size(16)));
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_splat_0(float x) {
+    fa_cpu_vec_0 v = {x, x, x, x};
+    return v;
+}
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_fma_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b, fa_cpu_vec_0 c) {
+#if defined(__aarch64__)
+    __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b));
+    return c;
+#elif defined(__x86_64__) && defined(__FMA__)
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+#else
+    return a * b + c;
+#endif
+}
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_horner_0(fa_cpu_vec_0 p, fa_cpu_vec_0 x, fa_cpu_vec_0 c) { return fa_cpu_fma_0(p, x, c); }
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_max_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) {
+    fa_cpu_bits_0 larger = (fa_cpu_bits_0)(a > b);
+    return (fa_cpu_vec_0)((larger & (fa_cpu_bits_0)a) | (~larger & (fa_cpu_bits_0)b));
+}
+/* A vector of pieces of four floats, of rows that are `stride` floats apart. */
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_pieces_0(const float *from, int64_t stride) {
+    (void)stride;
+    return *(const fa_cpu_any_0 *)from;
+}
+/* Within each piece: a0 b0 a1 b1, a2 b2 a3 b3, a0 a1 b0 b1, a2 a3 b2 b3. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define FA__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define FA__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (fa_cpu_bits_0){i, j, k, l})
+#endif
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_low_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 0, 4, 1, 5); }
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_high_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 2, 6, 3, 7); }
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_low2_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 0, 1, 4, 5); }
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_high2_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 2, 3, 6, 7); }
+/* Eight halves at a time, by integer arithmetic that the compiler vectorises. */
+FA__CPU_INLINE(0) void fa_cpu_widen_0(float *to, const fa_f16 *from) {
+    for (int i = 0; i < 8; i++) to[i] = fa_f16_to_float(from[i]);
+}
+FA__CPU_INLINE(0) void fa_cpu_narrow_0(fa_f16 *to, const float *from) {
+    for (int i = 0; i < 8; i++) to[i] = fa_f16_from_float(from[i]);
+}
+
+#if defined(__x86_64__)
+typedef float fa_cpu_vec_1 __attribute__((vector_size(32), may_alias));
+typedef float fa_cpu_any_1 __attribute__((vector_size(32), may_alias, aligned(4)));
+typedef int32_t fa_cpu_bits_1 __attribute__((vector_size(32)));
+typedef float fa_cpu_vec_2 __attribute__((vector_size(64), may_alias));
+typedef float fa_cpu_any_2 __attribute__((vector_size(64), may_alias, aligned(4)));
+typedef int32_t fa_cpu_bits_2 __attribute__((vector_size(64)));
+typedef uint16_t fa__halves __attribute__((vector_size(16), may_alias));
+
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_splat_1(float x) {
+    fa_cpu_vec_1 v = {x, x, x, x, x, x, x, x};
+    return v;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_fma_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b, fa_cpu_vec_1 c) {
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_horner_1(fa_cpu_vec_1 p, fa_cpu_vec_1 x, fa_cpu_vec_1 c) {
+    __asm__("vfmadd213ps %2, %1, %0" : "+x"(p) : "x"(x), "xm"(c));
+    return p;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_max_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
+    __asm__("vmaxps %1, %0, %0" : "+x"(a) : "x"(b));
+    return a;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_pieces_1(const float *from, int64_t stride) {
+    fa_cpu_vec_1 v;
+    __asm__("vmovups %1, %x0" : "=x"(v) : "m"(*(const fa_cpu_any_0 *)from));
+    __asm__("vinsertf128 $1, %1, %0, %0" : "+x"(v) : "m"(*(const fa_cpu_any_0 *)(from + 4 * stride)));
+    return v;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_low_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
+    __asm__("vunpcklps %1, %0, %0" : "+x"(a) : "x"(b));
+    return a;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_high_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
+    __asm__("vunpckhps %1, %0, %0" : "+x"(a) : "x"(b));
+    return a;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_low2_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
+    __asm__("vunpcklpd %1, %0, %0" : "+x"(a) : "x"(b));
+    return a;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_high2_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
+    __asm__("vunpckhpd %1, %0, %0" : "+x"(a) : "x"(b));
+    return a;
+}
+FA__CPU_INLINE(1) void fa_cpu_widen_1(float *to, const fa_f16 *from) {
+    fa_cpu_any_1 wide;
+    __asm__("vcvtph2ps %1, %0" : "=x"(wide) : "m"(*(const fa__halves *)from));
+    *(fa_cpu_any_1 *)to = wide;
+}
+FA__CPU_INLINE(1) void fa_cpu_narrow_1(fa_f16 *to, const float *from) {
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(fa__halves *)to) : "x"(*(const fa_cpu_any_1 *)from)); /* 0: to nearest even */
+}
+
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_splat_2(float x) {
+    fa_cpu_vec_2 v = {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+    return v;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fma_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b, fa_cpu_vec_2 c) {
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_horner_2(fa_cpu_vec_2 p, fa_cpu_vec_2 x, fa_cpu_vec_2 c) {
+    __asm__("vfmadd213ps %2, %1, %0" : "+v"(p) : "v"(x), "vm"(c));
+    return p;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_max_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pieces_2(const float *from, int64_t stride) {
+    fa_cpu_vec_2 v;
+    __asm__("vmovups %1, %x0" : "=v"(v) : "m"(*(const fa_cpu_any_0 *)from));
+    __asm__("vinsertf32x4 $1, %1, %0, %0" : "+v"(v) : "m"(*(const fa_cpu_any_0 *)(from + 4 * stride)));
+    __asm__("vinsertf32x4 $2, %1, %0, %0" : "+v"(v) : "m"(*(const fa_cpu_any_0 *)(from + 8 * stride)));
+    __asm__("vinsertf32x4 $3, %1, %0, %0" : "+v"(v) : "m"(*(const fa_cpu_any_0 *)(from + 12 * stride)));
+    return v;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_low_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vunpcklps %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_high_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vunpckhps %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_low2_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vunpcklpd %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_high2_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vunpckhpd %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
+FA__CPU_INLINE(2) void fa_cpu_widen_2(float *to, const fa_f16 *from) {
+    fa_cpu_any_1 wide;
+    __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const fa__halves *)from));
+    *(fa_cpu_any_1 *)to = wide;
+}
+FA__CPU_INLINE(2) void fa_cpu_narrow_2(fa_f16 *to, const float *from) {
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(fa__halves *)to) : "v"(*(const fa_cpu_any_1 *)from));
+}
+#endif
+
+#define FA__ISA FA__ISA_BASE
+#include <fa/arch/cpu/vector.h>
+#undef FA__ISA
+#if defined(FA__ISA_AVX2)
+#define FA__ISA FA__ISA_AVX2
+#include <fa/arch/cpu/vector.h>
+#undef FA__ISA
+#define FA__ISA FA__ISA_AVX512
+#include <fa/arch/cpu/vector.h>
+#undef FA__ISA
+#endif
 /** @endcond */
 
 #endif

@@ -8,11 +8,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 #include <fa/fa.h>
 
 /** @cond PRIVATE */
-#define FA__MAX_THREADS 256
+#define FA__MAX_THREADS 1024
 
 /* A job: run(job) takes items with fa__job_next() until none is left. */
 typedef struct fa__job {
@@ -20,6 +23,9 @@ typedef struct fa__job {
     const void *params;
     int64_t items;
     int64_t next;
+    size_t stack_bytes; /* that run() needs beyond a few KB */
+    int group;          /* blocks of an item */
+    int threads;        /* to use, the caller's among them */
 } fa__job;
 
 /* The next item, or -1. */
@@ -33,22 +39,48 @@ static FA_UNUSED void *fa__job_thread(void *job) {
     return NULL;
 }
 
-/* How many threads to use: as asked, or FA_THREADS from the environment, or one a core; never more than items. */
-static inline FA_UNUSED int fa__thread_count(int asked, int64_t items) {
+/* Processors that this process may run on: fewer than there are, under taskset or in a container. */
+static inline FA_UNUSED long fa__processors(void) {
+    long n = 0;
+#if defined(__linux__) && defined(SYS_sched_getaffinity)
+#if !defined(__cplusplus)
+    extern long syscall(long number, ...); /* which -std=c11 hides */
+#endif
+    unsigned long mask[64];
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    for (long i = 0; i < bytes / (long)sizeof mask[0]; i++) n += __builtin_popcountl(mask[i]);
+#endif
+    return n > 0 ? n : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* A thread takes some 30 us to start, in which a core does this much. */
+#define FA__FLOPS_WORTH_A_THREAD 4e6
+
+/* How many threads to use: as asked, or FA_THREADS from the environment, or one a processor if there is work for them;
+ * never more than items. */
+static inline FA_UNUSED int fa__thread_count(int asked, int64_t items, double flops) {
     const char *from_environment = getenv("FA_THREADS");
     long n = asked;
     if (n <= 0 && from_environment) n = strtol(from_environment, NULL, 10);
-    if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
+    if (n <= 0) {
+        n = fa__processors();
+        if ((double)n > flops / FA__FLOPS_WORTH_A_THREAD) n = (long)(flops / FA__FLOPS_WORTH_A_THREAD);
+    }
     if (n > FA__MAX_THREADS) n = FA__MAX_THREADS;
     if (n > items) n = (long)items;
     return n < 1 ? 1 : (int)n;
 }
 
-/* Runs the job on `threads` threads, the caller's among them. If the system gives fewer, those do it all. */
-static inline FA_UNUSED void fa__job_run(fa__job *job, int threads) {
+/* Runs the job. If the system gives fewer threads, those do it all. */
+static inline FA_UNUSED void fa__job_run(fa__job *job) {
     pthread_t others[FA__MAX_THREADS];
-    int started = 0;
-    while (started < threads - 1 && pthread_create(&others[started], NULL, fa__job_thread, job) == 0) started++;
+    pthread_attr_t attributes;
+    int started = 0, with_attributes = pthread_attr_init(&attributes) == 0;
+    if (with_attributes) pthread_attr_setstacksize(&attributes, (job->stack_bytes + 524288) / 65536 * 65536);
+    while (started < job->threads - 1 &&
+           pthread_create(&others[started], with_attributes ? &attributes : NULL, fa__job_thread, job) == 0)
+        started++;
+    if (with_attributes) pthread_attr_destroy(&attributes);
     job->run(job);
     for (int i = 0; i < started; i++) pthread_join(others[i], NULL);
 }

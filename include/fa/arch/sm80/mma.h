@@ -6,6 +6,8 @@
 FA__REQUIRE(FA_M % (FA_WARPS * 16) == 0, "FA_M is not a multiple of 16 * FA_WARPS, the rows that the warps compute");
 FA__REQUIRE(FA_B == FA_OPERAND_BT || FA_N % 16 == 0, "FA_N is not a multiple of 16, which FA_OPERAND_B needs on a GPU");
 FA__REQUIRE(FA_A == FA_SHARED || FA_K % 16 == 0, "FA_K is not a multiple of 16, which FA_FRAGMENT needs on a GPU");
+FA__REQUIRE(sizeof(FA__ELEMENT) == 2 || FA_A == FA_FRAGMENT || FA_B == FA_OPERAND_B,
+            "FA_A FA_SHARED with FA_B FA_OPERAND_BT needs FA_F16 or FA_BF16 on a GPU: no instruction loads it for 4-byte elements");
 
 enum {
     FA__MMA(_BLOCKS) = FA_M / FA_WARPS / 16, /* of 16 rows, for each warp */
@@ -28,3 +30,11 @@ FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * (16 * FA__MMA
 #else
 #include <fa/arch/sm80/mma_tf32.h>
 #endif
+
+#if FA_A == FA_FRAGMENT
+FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, const void *b_tile, int thread) {
+#else
+FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const void *a, const void *b_tile, int thread) {
+#endif
+    FA__MMA(_mma_steps)(acc, a, b_tile, thread, 0, FA__MMA(_STEPS));
+}

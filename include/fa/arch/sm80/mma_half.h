@@ -28,6 +28,17 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) {
             }
 }
 
+/* A fragments of a warp's rows from an FA_OPERAND_A tile, for products that use them again and again. */
+FA__FN void FA__MMA(_load_a)(FA__MMA(_a) * a, const void *a_tile, int thread) {
+    int lane = thread % 32, first_row = thread / 32 * (16 * FA__MMA(_BLOCKS));
+    uint32_t from = fa_sm80_shared_address(a_tile) + (uint32_t)((first_row + lane % 16) * FA__MMA(_A_PITCH) + lane / 16 * 16);
+#pragma unroll
+    for (int m = 0; m < FA__MMA(_BLOCKS); m++)
+#pragma unroll
+        for (int k = 0; k < FA__MMA(_K) / 16; k++)
+            fa_sm80_ldmatrix(a->x + (m * (FA__MMA(_K) / 16) + k) * 4, from + (uint32_t)(m * 16 * FA__MMA(_A_PITCH) + k * 32));
+}
+
 /* One step of 16 in K: loads B's fragments, two blocks of 8 columns at a time, and multiplies. */
 FA__FN void FA__MMA(_step)(FA__MMA(_acc) * acc, const uint32_t *a, int a_stride, uint32_t b, int k) {
 #pragma unroll
@@ -54,19 +65,21 @@ FA__FN uint32_t FA__MMA(_b_address)(const void *b_tile, int thread) {
     return b + (uint32_t)((row + upper * 8) * FA__MMA(_B_PITCH) + right * 16);
 }
 
+/* The steps of K from `first` up to `last` (NAME_STEPS in all): a schedule may do something else between them. */
+enum { FA__MMA(_STEPS) = FA__MMA(_K) / 16 };
 #if FA_A == FA_FRAGMENT
-FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, const void *b_tile, int thread) {
+FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, const void *b_tile, int thread, int first, int last) {
     uint32_t b = FA__MMA(_b_address)(b_tile, thread);
 #pragma unroll
-    for (int k = 0; k < FA__MMA(_K) / 16; k++) FA__MMA(_step)(acc, a->x + 4 * k, FA__MMA(_K) / 4, b, k);
+    for (int k = first; k < last; k++) FA__MMA(_step)(acc, a->x + 4 * k, FA__MMA(_K) / 4, b, k);
 }
 #else
-FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const void *a_tile, const void *b_tile, int thread) {
+FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const void *b_tile, int thread, int first, int last) {
     int lane = thread % 32, first_row = thread / 32 * (16 * FA__MMA(_BLOCKS));
     uint32_t a = fa_sm80_shared_address(a_tile) + (uint32_t)((first_row + lane % 16) * FA__MMA(_A_PITCH) + lane / 16 * 16);
     uint32_t b = FA__MMA(_b_address)(b_tile, thread);
 #pragma unroll
-    for (int k = 0; k < FA__MMA(_K) / 16; k++) {
+    for (int k = first; k < last; k++) {
         uint32_t f[FA__MMA(_BLOCKS) * 4];
 #pragma unroll
         for (int m = 0; m < FA__MMA(_BLOCKS); m++)

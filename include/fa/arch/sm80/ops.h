@@ -28,11 +28,11 @@ FA__DEVICE uint32_t fa_sm80_pack_f16(float low, float high) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
     return r;
 }
-/* To tf32, to nearest, ties away from zero (PTX ISA, cvt.rna.tf32). */
-FA__DEVICE uint32_t fa_sm80_to_tf32(float x) {
-    uint32_t r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-    return r;
+/* The value itself, which the compiler must take for a new one: keeps what derives from it inside a rare branch, where
+ * it would otherwise be computed ahead and occupy registers. */
+FA__DEVICE int fa_sm80_opaque(int x) {
+    asm volatile("" : "+r"(x));
+    return x;
 }
 
 /* ---- across a warp ---- */
@@ -73,15 +73,12 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
     else asm volatile("cp.async.wait_group 3;" ::: "memory");
 }
 
-/* 1, 2 or 4 words at an address aligned to their size. */
-FA__DEVICE void fa_sm80_load_words(uint32_t *to, const void *from, int words) {
-    if (words == 4) {
-        uint4 x = *(const uint4 *)from;
-        to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
-    } else if (words == 2) {
-        uint2 x = *(const uint2 *)from;
-        to[0] = x.x, to[1] = x.y;
-    } else to[0] = *(const uint32_t *)from;
+/* 1, 2 or 4 words at an address aligned to their size (PTX ISA, ld). */
+FA__DEVICE void fa_sm80_load_words(uint32_t *to, uint32_t from, int words) {
+    if (words == 4)
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
+    else if (words == 2) asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "r"(from) : "memory");
+    else asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to[0]) : "r"(from) : "memory");
 }
 
 /* Four 8 x 8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8 and receives two
@@ -114,11 +111,13 @@ FA__SM80_MMA16(fa_sm80_mma_bf16, "bf16")
 FA__SM80_MMA16(fa_sm80_mma_f16, "f16")
 #undef FA__SM80_MMA16
 
-/* 16 x 8 += (16 x 8) * (8 x 8), operands in tf32 */
-FA__DEVICE void fa_sm80_mma_tf32(float *c0, float *c1, float *c2, float *c3, const uint32_t *a, uint32_t b0, uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(*c0), "+f"(*c1), "+f"(*c2), "+f"(*c3)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+/* 16 x 8 = C + (16 x 8) * (8 x 8), operands in tf32: of the floats given, the unit ignores the lower 13 bits. The row r,
+ * column c of a lane's part of a block is at d[r * stride + c]; without an addend, C is zero. */
+FA__DEVICE void fa_sm80_mma_tf32(float *d, int stride, const uint32_t *a, const uint32_t *b, int accumulate) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[stride]), "=f"(d[stride + 1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(accumulate ? d[0] : 0.0f),
+          "f"(accumulate ? d[1] : 0.0f), "f"(accumulate ? d[stride] : 0.0f), "f"(accumulate ? d[stride + 1] : 0.0f));
 }
 /** @endcond */
 

@@ -17,36 +17,45 @@ FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
     return (FA__ELEMENT *)(tile->x + row * FA__TILE(_PITCH)) + col;
 }
 
-/* Starts the copy of 16-byte unit `unit` of a row. What lies outside the source is not read. */
-FA__FN void FA__TILE(_load_unit)(uint32_t to, FA__TILE(_source) source, const void *fallback, int row, int unit) {
-    const unsigned char *from = (const unsigned char *)FA__TILE(_row)(source, row);
-    int inside = from != NULL && unit * (16 / (int)sizeof(FA__ELEMENT)) < FA__TILE(_cols)(source);
-    fa_sm80_copy16(to + (uint32_t)(row * FA__TILE(_PITCH) + unit * 16), inside ? from + unit * 16 : fallback, inside ? 16 : 0);
+/* Starts the copies of part `part` of `parts`: a schedule spreads them between products, so that neither their addresses
+ * nor their way through the memory pipe are waited for. A warp reads whole rows, as long as they are; what lies outside
+ * the source is not read, and becomes zero. */
+FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) source, int thread, int part, int parts) {
+    enum {
+        FA__UNITS = FA__TILE(_UNITS),
+        FA__THREADS = FA_WARPS * 32,
+        FA__COPIES = (FA_ROWS * FA__UNITS + FA__THREADS - 1) / FA__THREADS, /* of a thread */
+        FA__EVEN = FA__THREADS % FA__UNITS == 0, /* a thread stays in its column */
+        FA__WHOLE = FA_ROWS * FA__UNITS % FA__THREADS == 0
+    };
+    uint32_t to = fa_sm80_shared_address(tile->x);
+    int first = thread / FA__UNITS, unit = thread % FA__UNITS, cols = FA__TILE(_cols)(source);
+#if FA_LOADER == FA_BLOCK
+    /* A thread that stays in its column reaches its rows by equal strides. */
+    int64_t stride = source.stride_row * (int)sizeof(FA__ELEMENT);
+    const unsigned char *column = (const unsigned char *)source.data + (source.row + first) * stride + unit * 16;
+#endif
+#pragma unroll
+    for (int i = part * FA__COPIES / parts; i < (part + 1) * FA__COPIES / parts; i++) {
+        int at = i * FA__THREADS + thread;
+        int to_row = FA__EVEN ? first + i * (FA__THREADS / FA__UNITS) : at / FA__UNITS, to_unit = FA__EVEN ? unit : at % FA__UNITS;
+        if (!FA__WHOLE && at >= FA_ROWS * FA__UNITS) continue;
+#if FA_LOADER == FA_BLOCK
+        const unsigned char *from = FA__EVEN ? column + i * (FA__THREADS / FA__UNITS) * stride
+                                             : (const unsigned char *)source.data + (source.row + to_row) * stride + to_unit * 16;
+        int inside = (unsigned)(source.row + to_row) < (unsigned)source.rows;
+#else
+        const unsigned char *row = (const unsigned char *)FA__TILE(_row)(source, to_row), *from = row + to_unit * 16;
+        int inside = row != NULL;
+#endif
+        inside &= to_unit * (16 / (int)sizeof(FA__ELEMENT)) < cols;
+        fa_sm80_copy16(to + (uint32_t)(to_row * FA__TILE(_PITCH) + to_unit * 16), from, inside ? 16 : 0);
+    }
 }
 
+/* Starts the copy of a tile. */
 FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, int thread) {
-    enum { UNITS = FA__TILE(_UNITS), THREADS = FA_WARPS * 32 };
-    uint32_t to = fa_sm80_shared_address(tile->x);
-#if FA_LOADER == FA_POINTER
-    const void *fallback = NULL; /* an address that is not read */
-#else
-    const void *fallback = source.data;
-#endif
-    enum { STRIDE = THREADS / UNITS > 0 ? THREADS / UNITS : 1, EVEN = THREADS % UNITS == 0 && FA_ROWS % STRIDE == 0 };
-#if FA_LOADER == FA_BLOCK
-    if (EVEN && FA__TILE(_PADDING) == 0 && source.row >= 0 && source.row + FA_ROWS <= source.rows && source.cols >= FA_COLS) {
-        /* The usual case, all of it inside: a thread keeps its column and strides over rows by a running pointer. */
-        int unit = thread % UNITS, first = thread / UNITS;
-        const unsigned char *from = (const unsigned char *)FA__TILE(_row)(source, first) + unit * 16;
-        int64_t stride = source.stride_row * (STRIDE * (int)sizeof(FA__ELEMENT));
-        to += (uint32_t)(first * FA__TILE(_PITCH) + unit * 16);
-#pragma unroll
-        for (int row = 0; row < FA_ROWS; row += STRIDE, from += stride) fa_sm80_copy16(to + (uint32_t)(row * FA__TILE(_PITCH)), from, 16);
-        return;
-    }
-#endif
-#pragma unroll 1
-    for (int i = thread; i < FA_ROWS * UNITS; i += THREADS) FA__TILE(_load_unit)(to, source, fallback, i / UNITS, i % UNITS);
+    FA__TILE(_load_part)(tile, source, thread, 0, 1);
 }
 
 /* Changes the sign of every element, after the tile has landed. */
@@ -58,6 +67,7 @@ FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
 /* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time. */
 FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
     enum { UNITS = FA_COLS * (int)sizeof(FA__ELEMENT) / 16, THREADS = FA_WARPS * 32 };
+#pragma unroll 4
     for (int i = thread; i < FA_ROWS * UNITS; i += THREADS) {
         int row = i / UNITS, unit = i % UNITS, at = to.row + row;
         if (at < to.rows && unit * (16 / (int)sizeof(FA__ELEMENT)) < to.cols) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make install, and what users do with it: a variant of their own, in a folder of their own, built through pkg-config and
-# through CMake. Prints TAP. Environment: CC, NVCC, MAKE.
+# make install, and what users do with it: a variant of their own, in a folder of their own, built through pkg-config
+# and through CMake. Prints TAP. Environment: CC, NVCC, MAKE.
 root=$(cd "$(dirname "$0")/.." && pwd)
 CC=${CC:-cc}
 make=${MAKE:-make}
@@ -24,7 +24,7 @@ ok() { # status name
 }
 skip() { # name reason
     count=$((count + 1))
-    echo "ok $count - install: $1 # SKIP $2"
+    echo "ok $count # SKIP install: $1: $2"
 }
 try() { # name command...
     name=$1
@@ -71,7 +71,8 @@ int main(void) {
     static float q[ALL], k[ALL], v[ALL], o[ALL];
     struct recency user = {0.05f, 3};
     double worst = 0;
-    for (int i = 0; i < ALL; i++) q[i] = sinf(0.7f * (float)i), k[i] = cosf(1.3f * (float)i), v[i] = sinf(2.1f * (float)i);
+    for (int i = 0; i < ALL; i++) q[i] = sinf(0.7f * (float)i), k[i] = cosf(1.3f * (float)i);
+    for (int i = 0; i < ALL; i++) v[i] = sinf(2.1f * (float)i);
     fa_attention_args a = fa_attention_defaults();
     a.batch = 1, a.heads = a.heads_kv = HEADS, a.seqlen_q = a.seqlen_k = SEQLEN;
     a.q = fa_tensor_bhsd(q, HEADS, SEQLEN, DIM), a.k = fa_tensor_bhsd(k, HEADS, SEQLEN, DIM);
@@ -104,15 +105,16 @@ cp "$work/user/variant.c" "$work/user/variant.cu"
 
 try "make install" $make -C "$root" --no-print-directory install PREFIX="$work/first"
 try "every header is there, unchanged" diff -r "$root/include/fa" "$work/first/include/fa"
-# From here on the prefix lies elsewhere, as after unpacking an archive: the CMake package finds its headers all the same.
+# From here on the prefix lies elsewhere, as after unpacking an archive: the CMake package still finds its headers.
 mv "$work/first" "$work/prefix"
 
+strict="-std=c11 -O2 -Wall -Wextra -Werror"
 if command -v pkg-config >/dev/null; then
     pc() { PKG_CONFIG_PATH="$work/prefix/share/pkgconfig" pkg-config --define-variable=prefix="$work/prefix" "$@" fa; }
     flags=$(pc --cflags)
     libs=$(pc --libs)
     # shellcheck disable=SC2086
-    try "pkg-config: a variant compiles" $CC -std=c11 -O2 -Wall -Wextra -Werror $flags "$work/user/variant.c" -o "$work/user/variant" $libs
+    try "pkg-config: a variant compiles" $CC $strict $flags "$work/user/variant.c" -o "$work/user/variant" $libs
     try "pkg-config: and is right" "$work/user/variant"
     version=$(pc --modversion)
     number=$(sed -n 's/^#define FA_VERSION //p' "$root/include/fa/fa.h")
@@ -120,7 +122,8 @@ if command -v pkg-config >/dev/null; then
     ok $? "pkg-config: the version is that of fa.h"
 else
     skip "pkg-config" "no pkg-config"
-    try "without pkg-config: a variant compiles" $CC -std=c11 -O2 -Wall -Wextra -Werror -I"$work/prefix/include" "$work/user/variant.c" -o "$work/user/variant" -lm -pthread
+    try "without pkg-config: a variant compiles" $CC $strict -I"$work/prefix/include" \
+        "$work/user/variant.c" -o "$work/user/variant" -lm -pthread
     try "without pkg-config: and is right" "$work/user/variant"
 fi
 
@@ -169,7 +172,8 @@ else
 fi
 
 $make -C "$root" --no-print-directory install DESTDIR="$work/stage" PREFIX=/usr >"$work/log" 2>&1 &&
-    [ -f "$work/stage/usr/include/fa/attention.h" ] && grep -q '^prefix=/usr$' "$work/stage/usr/share/pkgconfig/fa.pc" &&
+    [ -f "$work/stage/usr/include/fa/attention.h" ] &&
+    grep -q '^prefix=/usr$' "$work/stage/usr/share/pkgconfig/fa.pc" &&
     ! grep -rq "$work" "$work/stage"
 ok $? "DESTDIR stages the files and stays out of them"
 

@@ -1,0 +1,50 @@
+# Targets of the examples: `make examples` and `make run`. Included by the Makefile, whose CC, CFLAGS, WARNINGS, BUILD,
+# NVCC and GPU it uses. Every program is one .cu file: with nvcc and a GPU it is built for that, else by CC for the CPU.
+
+NVCCFLAGS ?= -O3
+IMAGE     ?= examples/images/coffee.ppm
+ARGS      ?=
+
+ladder         := $(basename $(notdir $(sort $(wildcard examples/[0-9]*.cu))))
+example_dir     = $(BUILD)/examples
+example_sources := $(wildcard examples/*.cu examples/*.h) $(shell find include/fa -name '*.h')
+# "gpu" where these programs can be built for and run on one, else "cpu".
+example_kind    = $(if $(and $(NVCC),$(GPU)),gpu,cpu)
+example_arch    = $(if $(GPU),native,sm_80)
+
+.PHONY: examples examples-cpu examples-gpu examples-compile run
+
+$(BUILD)/examples/%.cpu: examples/%.cu $(example_sources)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -pthread -lm
+
+$(BUILD)/examples/%.gpu: examples/%.cu $(example_sources)
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 $(NVCCFLAGS) -arch=$(example_arch) -Iinclude $< -o $@
+
+examples:
+	@$(MAKE) --no-print-directory examples-$(example_kind)
+
+examples-gpu: $(ladder:%=$(BUILD)/examples/%.gpu) $(BUILD)/examples/denoise.gpu
+	$(run_examples)
+
+examples-cpu: $(ladder:%=$(BUILD)/examples/%.cpu) $(BUILD)/examples/denoise.cpu $(if $(NVCC),examples-compile)
+	$(run_examples)
+	@echo "On the CPU: $(if $(NVCC),no GPU was found. For one they were compiled only,nvcc was not found. Left out: 04 and 05)."
+
+# Where nvcc is but no GPU: see that everything compiles for one.
+examples-compile: $(ladder:%=$(BUILD)/examples/%.gpu) $(BUILD)/examples/denoise.gpu
+
+# One table: the programs in order, of which only the first prints the heading; then the denoiser in its quick mode.
+define run_examples
+@failed=; for name in $(ladder); do \
+    $(BUILD)/examples/$$name.$(example_kind) || failed="$$failed $$name"; \
+    EXAMPLES_NO_HEADING=1; export EXAMPLES_NO_HEADING; \
+done; echo; \
+$(BUILD)/examples/denoise.$(example_kind) --window 10 --out $(BUILD)/examples $(IMAGE) || failed="$$failed denoise"; \
+if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
+endef
+
+run:
+	@$(MAKE) --no-print-directory --silent $(BUILD)/examples/denoise.$(example_kind)
+	@$(BUILD)/examples/denoise.$(example_kind) --out $(BUILD)/run $(ARGS) $(IMAGE)

@@ -1,0 +1,50 @@
+/* cpu/vector.h: transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA. cpu/ops.h
+ * includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep its
+ * selections free of branches. */
+
+/* 2^x as fa__exp2_cpu() has it. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
+    const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
+    FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
+    FA__CPU_OP(vec) f = clamped - (shifted - shift), p = FA__CPU_OP(splat)(2.0f * FA__EXP2_FIRST);
+#define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
+    FA__EXP2_OTHERS(FA__TERM)
+#undef FA__TERM
+    return p * (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
+}
+
+/* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats apart. */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(columns)(FA__CPU_OP(vec) column[4], const float *from, int64_t stride) {
+    FA__CPU_OP(vec) a = FA__CPU_OP(pieces)(from, stride), b = FA__CPU_OP(pieces)(from + stride, stride);
+    FA__CPU_OP(vec) c = FA__CPU_OP(pieces)(from + 2 * stride, stride), d = FA__CPU_OP(pieces)(from + 3 * stride, stride);
+    FA__CPU_OP(vec) ab = FA__CPU_OP(low)(a, b), cd = FA__CPU_OP(low)(c, d);
+    column[0] = FA__CPU_OP(low2)(ab, cd);
+    column[1] = FA__CPU_OP(high2)(ab, cd);
+    ab = FA__CPU_OP(high)(a, b), cd = FA__CPU_OP(high)(c, d);
+    column[2] = FA__CPU_OP(low2)(ab, cd);
+    column[3] = FA__CPU_OP(high2)(ab, cd);
+}
+
+/* x[i] = 2^x[i] */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
+    enum { LANES = FA__CPU_LANES(FA__ISA) };
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(x + i);
+        *at = FA__CPU_OP(exp2)(*at);
+    }
+    for (; i < n; i++) x[i] = fa__exp2_cpu(x[i]);
+}
+
+/* s[i] = 2^(s[i] * scale + offset[i]); sum[i] += s[i] */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n) {
+    enum { LANES = FA__CPU_LANES(FA__ISA) };
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(s + i), *total = (FA__CPU_OP(any) *)(sum + i);
+        FA__CPU_OP(vec) weight = FA__CPU_OP(horner)(*at, FA__CPU_OP(splat)(scale), *(const FA__CPU_OP(any) *)(offset + i));
+        *at = weight = FA__CPU_OP(exp2)(weight);
+        *total += weight;
+    }
+    for (; i < n; i++) sum[i] += s[i] = fa__exp2_cpu(s[i] * scale + offset[i]);
+}

@@ -1,0 +1,142 @@
+#!/bin/sh
+# errors_test.sh: every #error and static assertion: a mistake does not compile, and the message says what to write. It
+# starts with the instance's name, and one mistake gives one message. Prints TAP.
+. "$(dirname "$0")/harness/tap.sh"
+
+# compile COMPILER FLAGS...: compiles $work/case.c, messages to $work/log.
+compile() {
+    case $1 in
+    cc) shift && $CC -std=c11 -Wall -Wextra -I"$INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
+    clang) shift && "$CLANG" -std=c11 -Wall -Wextra -I"$INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
+    c++) shift && "$CXX" -x c++ -std=c++17 -Wall -Wextra -I"$INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
+    nvcc) shift && "$NVCC" -x cu -std=c++17 -I"$INCLUDE" -c -o "$work/case.o" "$@" "$work/case.c" ;;
+    esac >"$work/log" 2>&1
+}
+
+# rejects COMPILER WHAT MESSAGE [FLAGS...]: the case fails with exactly one error, which has MESSAGE.
+rejects() {
+    by=$1 what=$2 message=$3
+    shift 3
+    case $by in
+    clang) [ -n "$CLANG" ] || return 0 ;;
+    c++) [ -n "$CXX" ] || return 0 ;;
+    nvcc) [ -n "$NVCC" ] || return 0 ;;
+    esac
+    compile "$by" "$@"
+    status=$?
+    errors=$(grep -cE '(^|[ :])(fatal )?error( #[0-9]+)?:' "$work/log")
+    grep -qF -- "$message" "$work/log" && found=1 || found=0
+    [ $status != 0 ] && [ $found = 1 ] && [ "$errors" = 1 ]
+    ok $? "$by: $what: \"$message\" ($errors error)" "$work/log"
+}
+accepts() {
+    by=$1 what=$2
+    shift 2
+    compile "$by" "$@"
+    ok $? "$by: $what" "$work/log"
+}
+
+# The case: an instance, with lines of one's own before the include; a leading ! drops a default line.
+attention() { attention_source "$@" >"$work/case.c"; }
+attention_source() {
+    name='#define FA_NAME bad' dtype='#define FA_DTYPE FA_F32' dim='#define FA_HEAD_DIM 64'
+    for line in "$@"; do
+        case $line in
+        '!name') name= ;;
+        '!dtype') dtype= ;;
+        '!dim') dim= ;;
+        esac
+    done
+    echo '#include <fa/fa.h>'
+    for line in "$@"; do case $line in '!'*) ;; *) echo "$line" ;; esac; done
+    printf '%s\n%s\n%s\n#include <fa/attention.h>\n' "$name" "$dtype" "$dim"
+}
+
+for by in cc clang c++; do
+    [ $by != clang ] || [ -n "$CLANG" ] || { skip "compile errors under clang: not found"; continue; }
+    [ $by != c++ ] || [ -n "$CXX" ] || { skip "compile errors under a C++ compiler: not found"; continue; }
+    attention; accepts $by "the instance without a mistake compiles"
+    attention '!name'; rejects $by "no FA_NAME" "fa/attention.h: define FA_NAME"
+    attention '!dtype'; rejects $by "no FA_DTYPE" "bad: define FA_DTYPE, the type of the elements: FA_F32, FA_F16"
+    attention '!dtype' '#define FA_DTYPE FA_FLOAT'; rejects $by "a misspelt FA_DTYPE" "bad: define FA_DTYPE"
+    attention '!dtype' '#define FA_DTYPE 7'; rejects $by "an unknown FA_DTYPE" "bad: define FA_DTYPE"
+    attention '!dim'; rejects $by "no FA_HEAD_DIM" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256"
+    for d in 0 9 264 -8; do
+        attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: define FA_HEAD_DIM"
+        attention "#define FA_HEAD_DIM_V $d"; rejects $by "FA_HEAD_DIM_V $d" "bad: FA_HEAD_DIM_V"
+    done
+    attention '#define FA_ARCH 75'; rejects $by "FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU or 80"
+    attention '#define FA_ARCH FA_GPU'; rejects $by "a misspelt FA_ARCH" "bad: FA_ARCH is FA_GPU: write FA_CPU or 80"
+    attention '#define FA_ARCH 80'; rejects $by "FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
+    attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90" "bad: FA_ARCH 90"
+    attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
+    attention '#define FA_BLOCK_M 0'; rejects $by "FA_BLOCK_M 0" "bad: FA_BLOCK_M"
+    attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
+    attention '#define FA_BLOCK_N -16'; rejects $by "FA_BLOCK_N -16" "bad: FA_BLOCK_N"
+    attention 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
+    rejects $by "FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
+done
+attention; rejects cc "-ffast-math" "compile without -ffast-math" -ffast-math
+attention; rejects cc "-ffinite-math-only" "compile without -ffast-math and -ffinite-math-only" -ffinite-math-only
+
+# Hooks with the wrong user type: errors of the compiler's own, in C (by -Werror) and in C++.
+attention 'struct mine { int x; };' 'struct yours { int x; };' \
+    'FA_HOOK float hook(const struct yours *user, float score, fa_index at) { (void)at; return score + (float)user->x; }' \
+    '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
+for by in cc clang c++; do
+    [ $by != clang ] || [ -n "$CLANG" ] || continue
+    [ $by != c++ ] || [ -n "$CXX" ] || continue
+    flags=-Werror
+    [ $by != c++ ] || flags=
+    compile $by $flags
+    status=$?
+    grep -q 'yours' "$work/log" && [ $status != 0 ]
+    ok $? "$by: a score hook with the wrong user type does not compile" "$work/log"
+done
+
+# The primitives: the case is an instance of HEADER after the lines given.
+primitive() { # HEADER LINE...
+    header=$1
+    shift
+    printf '%s\n' '#include <fa/fa.h>' '#include <math.h>' "$@" "#include <fa/$header>" >"$work/case.c"
+}
+tile="#define FA_NAME bad
+#define FA_DTYPE FA_F32"
+primitive tile.h '#define FA_DTYPE FA_F32' '#define FA_ROWS 16' '#define FA_COLS 16'; rejects cc "tile.h without FA_NAME" "fa: define FA_NAME"
+primitive tile.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16'; rejects cc "tile.h without FA_DTYPE" "bad: define FA_DTYPE"
+primitive tile.h "$tile" '#define FA_COLS 16'; rejects cc "tile.h without FA_ROWS" "bad: define FA_ROWS"
+primitive tile.h "$tile" '#define FA_ROWS 0' '#define FA_COLS 16'; rejects cc "tile.h with FA_ROWS 0" "bad: define FA_ROWS"
+primitive tile.h "$tile" '#define FA_ROWS 16'; rejects cc "tile.h without FA_COLS" "bad: define FA_COLS"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 12'; rejects cc "tile.h with FA_COLS 12" "bad: define FA_COLS"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OPERAND 9'; rejects cc "tile.h with FA_OPERAND 9" "bad: FA_OPERAND"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER 9'; rejects cc "tile.h with FA_LOADER 9" "bad: FA_LOADER"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER FA_POINTER'
+rejects cc "FA_POINTER without FA_ROW_ADDRESS" "bad: FA_LOADER FA_POINTER needs FA_ROW_ADDRESS"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WARPS 33'; rejects cc "tile.h with FA_WARPS 33" "bad: FA_WARPS"
+primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: define FA_M"
+primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: define FA_M"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_K 16'; rejects cc "mma.h without FA_N" "bad: define FA_N"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h without FA_K" "bad: define FA_K"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: define FA_K"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_A 9'; rejects cc "mma.h with FA_A 9" "bad: FA_A"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_B 9'; rejects cc "mma.h with FA_B 9" "bad: FA_B"
+primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: define FA_ROWS"
+primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "bad: define FA_COLS"
+primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
+rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"
+
+if [ -z "$NVCC" ]; then
+    skip "compile errors under nvcc: not found"
+    tap_end
+fi
+arch=-arch=sm_90a
+attention; accepts nvcc "the instance without a mistake compiles" $arch
+attention '!name'; rejects nvcc "no FA_NAME" "fa/attention.h: define FA_NAME" $arch
+attention '!dtype'; rejects nvcc "no FA_DTYPE" "bad: define FA_DTYPE" $arch
+attention '#define FA_ARCH 90'; rejects nvcc "FA_ARCH 90 in plain sm_90" "bad: FA_ARCH 90" -arch=sm_90
+attention '#define FA_STAGES 3'; rejects nvcc "FA_STAGES 3" "bad: FA_STAGES" $arch
+attention '#define FA_WARPS 3' '#define FA_BLOCK_M 64'; rejects nvcc "FA_WARPS 3 for FA_BLOCK_M 64" "bad: FA_BLOCK_M is not 16 or 32 times FA_WARPS" $arch
+attention '!dim' '#define FA_HEAD_DIM 256' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 128' '#define FA_WARPS 8'
+    rejects nvcc "tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
+attention; rejects nvcc "sm_75" "compile with -arch=sm_80" -arch=sm_75
+tap_end

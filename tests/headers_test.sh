@@ -1,0 +1,123 @@
+#!/bin/sh
+# headers_test.sh: every public header alone, twice and in any order, in C11 and C++17, under all warnings of every compiler
+# that is here; and that templates leave no macro behind. Prints TAP.
+. "$(dirname "$0")/harness/tap.sh"
+
+plain="fa.h mask.h score.h"
+
+# instance HEADER N: the parameters of an instance, and the header.
+instance() {
+    case $1 in
+    attention.h) printf '#define FA_NAME attention_%s\n#define FA_DTYPE FA_BF16\n#define FA_HEAD_DIM 64\n#define FA_MASK fa_causal\n#define FA_SCORE fa_alibi\n' "$2" ;;
+    tile.h) printf '#define FA_NAME tile_%s\n#define FA_DTYPE FA_BF16\n#define FA_ROWS 64\n#define FA_COLS 64\n' "$2" ;;
+    mma.h) printf '#define FA_NAME mma_%s\n#define FA_DTYPE FA_BF16\n#define FA_M 64\n#define FA_N 64\n#define FA_K 64\n' "$2" ;;
+    softmax.h) printf '#define FA_NAME softmax_%s\n#define FA_ROWS 2\n#define FA_COLS 16\n' "$2" ;;
+    esac
+    echo "#include <fa/$1>"
+}
+templates="attention.h tile.h mma.h softmax.h"
+
+# Every header under include/fa is one of the two kinds.
+unknown=
+for header in "$INCLUDE"/fa/*.h; do
+    case " $plain $templates " in *" $(basename "$header") "*) ;; *) unknown="$unknown $(basename "$header")" ;; esac
+done
+[ -z "$unknown" ]
+ok $? "every public header is tested${unknown:+ (not:$unknown)}"
+
+warnings="-Wall -Wextra -Werror"
+checks() { # FILE NAME
+    $CC -std=c11 $warnings -Wshadow -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+    ok $? "cc -std=c11: $2" "$work/log"
+    if [ -n "$CXX" ]; then
+        "$CXX" -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        ok $? "c++ -std=c++17: $2" "$work/log"
+    fi
+    if [ -n "$CLANG" ]; then
+        "$CLANG" -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        ok $? "clang -std=c11: $2" "$work/log"
+        "$CLANG" -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        ok $? "clang -std=c++17: $2" "$work/log"
+    fi
+}
+[ -n "$CXX" ] || skip "headers in C++17: no C++ compiler found"
+[ -n "$CLANG" ] || skip "headers under clang: not found"
+
+for header in $plain; do
+    echo "#include <fa/$header>" >"$work/alone.c"
+    checks "$work/alone.c" "$header alone"
+    echo "#include <fa/$header>" >>"$work/alone.c"
+    checks "$work/alone.c" "$header twice"
+done
+for header in $templates; do
+    instance $header 1 >"$work/alone.c"
+    checks "$work/alone.c" "$header alone"
+    instance $header 2 >>"$work/alone.c"
+    checks "$work/alone.c" "$header twice"
+done
+
+# -pedantic, in C: the extensions that the headers use on purpose (attributes) are not warned about.
+{ for header in $plain; do echo "#include <fa/$header>"; done; for header in $templates; do instance $header 1; done; } >"$work/all.c"
+$CC -std=c11 $warnings -pedantic -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
+ok $? "cc -std=c11 -pedantic: all headers" "$work/log"
+
+# Any order: random ones, from the seed.
+seed=${FA_SEED:-$(date +%s)}
+echo "# seed $seed (FA_SEED=$seed repeats this run)"
+for round in 1 2 3 4 5 6; do
+    order=$(for header in $plain $templates; do echo "$header"; done |
+        awk -v seed="$seed$round" 'BEGIN { srand(seed % 2147483647) } { print rand(), $0 }' | sort -n | cut -d' ' -f2)
+    : >"$work/order.c"
+    n=0
+    for header in $order $order; do
+        n=$((n + 1))
+        case " $plain " in *" $header "*) echo "#include <fa/$header>" ;; *) instance "$header" $n ;; esac >>"$work/order.c"
+    done
+    $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/order.c" >"$work/log" 2>&1
+    ok $? "any order, twice: $(echo $order)" "$work/log"
+done
+
+# Macros: after an instance, as many as before it. The first instance brings in private helper headers, whose own macros
+# (FA__...) and documented values (FA_OPERAND_A, ...) stay; a second instance adds nothing at all.
+macros() { $CC -std=c11 -I"$INCLUDE" -dM -E "$1" | sort; }
+parameters="FA_NAME FA_DTYPE FA_HEAD_DIM FA_HEAD_DIM_V FA_MASK FA_SCORE FA_USER_ARGS FA_API FA_ARCH FA_SUB FA_DECLARE FA_BLOCK_M
+    FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS"
+public="FA_OPERAND_A FA_OPERAND_B FA_OPERAND_BT FA_BLOCK FA_POINTER FA_SHARED FA_FRAGMENT"
+find "$INCLUDE/fa" -name '*.h' -exec sed -n 's/^# *define  *\([A-Za-z_0-9]*\).*/\1/p' {} + | sort -u >"$work/ours.txt"
+for header in $templates; do
+    { for h in $plain; do echo "#include <fa/$h>"; done; echo '#include <math.h>'; echo '#include <pthread.h>'; echo '#include <stdlib.h>'; echo '#include <unistd.h>'; } >"$work/before.c"
+    { cat "$work/before.c"; instance $header 1; } >"$work/after.c"
+    { cat "$work/after.c"; instance $header 2; } >"$work/again.c"
+    macros "$work/before.c" >"$work/before.txt"
+    macros "$work/after.c" >"$work/after.txt"
+    macros "$work/again.c" >"$work/again.txt"
+    comm -13 "$work/before.txt" "$work/after.txt" | awk '{ sub(/\(.*/, "", $2); print $2 }' | grep -Fxf "$work/ours.txt" >"$work/new.txt"
+    : >"$work/leaks.txt"
+    for parameter in $parameters; do grep -x "$parameter" "$work/new.txt" >>"$work/leaks.txt"; done
+    while read -r macro; do
+        case " $(echo $public) " in *" $macro "*) continue ;; esac
+        case $macro in FA__* | FA_*_H | _*) ;; *) echo "$macro" >>"$work/leaks.txt" ;; esac
+    done <"$work/new.txt"
+    [ ! -s "$work/leaks.txt" ]
+    ok $? "$header leaves no parameter and no public macro behind" "$work/leaks.txt"
+    comm -3 "$work/after.txt" "$work/again.txt" >"$work/leaks.txt"
+    [ ! -s "$work/leaks.txt" ]
+    ok $? "a second instance of $header changes no macro" "$work/leaks.txt"
+done
+{ cat "$work/before.c"; printf '#define FA_API FA_EXTERN\n#define FA_DECLARE\n#define FA_NAME declared\n#include <fa/attention.h>\n'; } >"$work/declared.c"
+macros "$work/declared.c" | comm -13 "$work/before.txt" - | awk '{ sub(/\(.*/, "", $2); print $2 }' >"$work/new.txt"
+: >"$work/leaks.txt"
+for parameter in $parameters; do grep -x "$parameter" "$work/new.txt" >>"$work/leaks.txt"; done
+[ ! -s "$work/leaks.txt" ]
+ok $? "attention.h with FA_DECLARE leaves no parameter behind" "$work/leaks.txt"
+
+if [ -z "$NVCC" ]; then
+    skip "headers under nvcc: not found"
+else
+    for arch in sm_80 sm_90a; do
+        "$NVCC" -x cu -std=c++17 -arch=$arch --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" "$work/order.c" \
+            >"$work/log" 2>&1
+        ok $? "nvcc -std=c++17 -arch=$arch --Werror all-warnings: all headers twice, in the last order" "$work/log"
+    done
+fi
+tap_end

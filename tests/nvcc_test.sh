@@ -1,0 +1,36 @@
+#!/bin/sh
+# nvcc_test.sh: every instance of the pair table compiles for GPUs: each chunk of it for one of the architectures in turn,
+# or, with FA_FULL=1, for all of them. Prints TAP.
+. "$(dirname "$0")/harness/tap.sh"
+architectures="sm_80 sm_89 sm_90a sm_100a"
+if [ -z "$NVCC" ]; then
+    skip "compiling for GPUs ($architectures): nvcc not found"
+    tap_end
+fi
+T=${BUILD:-build}/tests
+cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+set -- $architectures
+for chunk in "$T"/forward_[0-9][0-9].c; do
+    if [ "${FA_FULL:-0}" = 1 ]; then
+        for arch in $architectures; do echo "$arch $chunk"; done
+    else
+        echo "$1 $chunk"
+        set -- "$2" "$3" "$4" "$1"
+    fi
+done >"$work/list"
+
+# The device pass alone: cubins are not linked to anything.
+cat >"$work/one.sh" <<END
+log=$work/\$(basename "\$2" .c).\$1
+"$NVCC" -x cu -std=c++17 -arch=\$1 --Werror all-warnings -I"$INCLUDE" -I"$root/tests" -cubin -o "\$log.cubin" "\$2" >"\$log.log" 2>&1
+echo \$? >"\$log.status"
+rm -f "\$log.cubin"
+END
+xargs -P "$cores" -L 1 sh "$work/one.sh" <"$work/list"
+while read -r arch chunk; do
+    log=$work/$(basename "$chunk" .c).$arch
+    ok "$(cat "$log.status")" "$(grep -c 'include <fa/attention.h>' "$chunk") instances of $(basename "$chunk") compile for $arch" "$log.log"
+done <"$work/list"
+[ "${FA_FULL:-0}" = 1 ] || skip "each instance is compiled for one GPU architecture, not for all four: FA_FULL=1 takes the time"
+tap_end

@@ -1,0 +1,876 @@
+/* contracts.c: what the library promises besides right numbers: errors with messages, nothing written on an error,
+ * empty rows, NaN, bitwise determinism, batch invariance, 64-bit offsets, concurrent calls, several instances in one file
+ * and one instance in several. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../harness/check.h"
+#include "../harness/number.h"
+#include "../harness/tap.h"
+#include "hooks.h"
+
+/* ---- instances ---- */
+
+#define FA_NAME c_plain
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#include <fa/attention.h>
+
+#define FA_NAME c_half
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
+#include <fa/attention.h>
+
+#define FA_NAME c_bf16
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_sliding_window
+#define FA_SCORE fa_alibi
+#include <fa/attention.h>
+
+#define FA_NAME c_prefix
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_prefix
+#include <fa/attention.h>
+
+#define FA_NAME c_document
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_document
+#include <fa/attention.h>
+
+#define FA_NAME c_softcap
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_SCORE fa_softcap
+#include <fa/attention.h>
+
+#define FA_NAME c_bias
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 8
+#define FA_SCORE fa_bias
+#include <fa/attention.h>
+
+#define FA_NAME c_key_bias
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_SCORE fa_key_bias
+#include <fa/attention.h>
+
+#define FA_NAME c_user
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_SCORE test_tilted
+#define FA_USER_ARGS struct test_user
+#include <fa/attention.h>
+
+#define FA_NAME c_holes
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 32
+#define FA_SCORE test_holes
+#include <fa/attention.h>
+
+/* The first 200 keys are visited and hidden, and every third query sees nothing. */
+enum { LATE = 200 };
+FA_HOOK int late_keep(const FA_USER_ARGS *user, fa_index at) {
+    (void)user;
+    return (at.key >= LATE) & (at.query % 3 != 0);
+}
+FA_MASK_FROM_KEEP(late)
+#define FA_NAME c_late
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_MASK late
+#include <fa/attention.h>
+
+/* The same from a score hook. */
+FA_HOOK float late_score(const FA_USER_ARGS *user, float score, fa_index at) {
+    (void)user;
+    return at.key >= LATE && at.query % 3 != 0 ? score : -INFINITY;
+}
+#define FA_NAME c_late_score
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_SCORE late_score
+#include <fa/attention.h>
+
+/* Masks and hooks put together, whose missing parameters the library cannot name: an error or NaN, never a crash. */
+TEST_MASK_packed(c_both)
+#define FA_NAME c_packed
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK c_both
+#include <fa/attention.h>
+FA_SCORE_CHAIN(c_chained, fa_bias, fa_alibi)
+#define FA_NAME c_chain
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_SCORE c_chained
+#include <fa/attention.h>
+
+/* A second part of the prefix: the name and type stay for the next. */
+#define FA_NAME c_parts
+#define FA_DTYPE FA_F32
+#define FA_SUB _first
+#define FA_HEAD_DIM 16
+#include <fa/attention.h>
+#define FA_SUB _second
+#define FA_HEAD_DIM 24
+#include <fa/attention.h>
+#undef FA_NAME
+#undef FA_DTYPE
+
+/* Linkage: static by default (above), C linkage, own attributes, and instances of another file. */
+#define FA_NAME c_extern
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_API FA_EXTERN
+#include <fa/attention.h>
+#define FA_NAME c_hidden
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_API FA_EXTERN __attribute__((visibility("hidden")))
+#include <fa/attention.h>
+#define FA_NAME c_elsewhere
+#define FA_API FA_EXTERN
+#define FA_DECLARE
+#include <fa/attention.h>
+
+/* Tile sizes of the user's. */
+#define FA_NAME c_small_tiles
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_BLOCK_M 32
+#define FA_BLOCK_N 16
+#define FA_WARPS 2
+#include <fa/attention.h>
+
+#if defined(__CUDACC__)
+/* An instance for the CPU beside those for the GPU. */
+#define FA_NAME c_host
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_ARCH FA_CPU
+#include <fa/attention.h>
+#endif
+
+#define INSTANCE(name, mask, score, dtype, d) \
+    {#name, MASK_##mask, SCORE_##score, dtype, d, d, name##_forward, name##_plan, name##_workspace}
+static const instance plain = INSTANCE(c_plain, full, none, FA_F32, 16);
+static const instance half_causal = INSTANCE(c_half, causal, none, FA_F16, 64);
+static const instance bf16_window = INSTANCE(c_bf16, window, alibi, FA_BF16, 128);
+static const instance prefix_lm = INSTANCE(c_prefix, prefix, none, FA_F32, 8);
+static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8);
+static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
+static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
+static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
+static const instance user = INSTANCE(c_user, full, tilted, FA_F32, 8);
+static const instance holes = INSTANCE(c_holes, full, holes, FA_F32, 32);
+static const instance late = INSTANCE(c_late, full, none, FA_F32, 16);
+static const instance late_by_score = INSTANCE(c_late_score, full, none, FA_F32, 16);
+static const instance packed = INSTANCE(c_packed, packed, none, FA_F32, 8);
+static const instance chain = INSTANCE(c_chain, full, bias, FA_F32, 8);
+static const instance part_first = INSTANCE(c_parts_first, full, none, FA_F32, 16);
+static const instance part_second = INSTANCE(c_parts_second, full, none, FA_F32, 24);
+static const instance with_extern = INSTANCE(c_extern, full, none, FA_F32, 16);
+static const instance with_hidden = INSTANCE(c_hidden, full, none, FA_F32, 16);
+static const instance elsewhere = INSTANCE(c_elsewhere, causal, none, FA_F32, 16);
+static const instance small_tiles = INSTANCE(c_small_tiles, full, none, FA_F32, 16);
+
+static rng random_numbers;
+
+/* ---- errors ---- */
+
+static int all_poison(const buffer *b) {
+    for (size_t i = 0; i < b->bytes; i++)
+        if (b->host[i] != PROBLEM_POISON) return 0;
+    return 1;
+}
+
+/* A problem whose outputs are poison, to be spoilt and called. */
+static problem fresh(const instance *of, const shape *s) {
+    problem p;
+    problem_new(&p, of, s, check_place, &random_numbers);
+    return p;
+}
+
+/* The call must fail with `status` and a message that starts with the instance's name and holds both words, and write
+ * nothing; the plan must fail alike. Frees the problem. */
+static void fails(problem *p, fa_status status, const char *first, const char *second) {
+    size_t length = strlen(p->of.name);
+    char message[600];
+    fa_plan plan;
+    fa_status got = p->of.forward(&p->args, 0), planned;
+    int named, untouched;
+    snprintf(message, sizeof message, "%s", fa_last_error());
+    planned = p->of.plan(&p->args, &plan);
+    named = !strncmp(message, p->of.name, length) && message[length] == ':' && strstr(message, first) && strstr(message, second);
+    problem_download(p);
+    untouched = all_poison(&p->o) && all_poison(&p->lse);
+    if (got != status) tap_note("%s instead of %s", fa_status_string(got), fa_status_string(status));
+    if (planned != status) tap_note("%s_plan: %s instead of %s", p->of.name, fa_status_string(planned), fa_status_string(status));
+    if (!named) tap_note("the message does not start with the name, or lacks '%s' or '%s'", first, second);
+    if (!untouched) tap_note("something was written");
+    tap_ok(got == status && planned == status && named && untouched, "error: %s", got == FA_OK ? first : message);
+    problem_delete(p);
+}
+
+static void *off_by(void *data, int bytes) { return (char *)data + bytes; }
+
+static void errors(void) {
+    const shape s = shape_plain(2, 4, 2, 5, 7);
+    const fa_status argument = FA_ERROR_ARGUMENT;
+    static const char *const names[] = {"q", "k", "v", "o"};
+    problem p;
+    char word[64];
+
+    p = fresh(&plain, &s), p.args.batch = -1, fails(&p, argument, "batch is -1", "0 or more");
+    p = fresh(&plain, &s), p.args.heads = -4, fails(&p, argument, "heads is -4", "0 or more");
+    p = fresh(&plain, &s), p.args.heads_kv = -2, fails(&p, argument, "heads_kv is -2", "0 or more");
+    p = fresh(&plain, &s), p.args.seqlen_q = -5, fails(&p, argument, "seqlen_q is -5", "0 or more");
+    p = fresh(&plain, &s), p.args.seqlen_k = -7, fails(&p, argument, "seqlen_k is -7", "0 or more");
+    p = fresh(&plain, &s), p.args.heads_kv = 3, fails(&p, argument, "heads_kv is 3", "multiple");
+    p = fresh(&plain, &s), p.args.heads_kv = 0, fails(&p, argument, "heads_kv is 0", "multiple");
+    p = fresh(&plain, &s), p.args.scale = NAN, fails(&p, argument, "scale is", "nan");
+    p = fresh(&plain, &s), p.args.scale = INFINITY, fails(&p, argument, "scale is", "inf");
+    p = fresh(&plain, &s), p.args.threads = -1, fails(&p, argument, "threads is -1", "0");
+    p = fresh(&plain, &s), p.args.lse = (float *)off_by(p.args.lse, 2), fails(&p, argument, "lse is", "aligned to 4 bytes");
+    for (int i = 0; i < 4; i++) {
+        fa_tensor *t;
+#define TENSOR (t = i == 0 ? &p.args.q : i == 1 ? &p.args.k : i == 2 ? &p.args.v : &p.args.o)
+        snprintf(word, sizeof word, "%s.data is NULL", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->data = NULL, fails(&p, argument, word, "elements are needed");
+        snprintf(word, sizeof word, "%s.data is", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->data = off_by(t->data, 8), fails(&p, argument, word, "aligned to 16 bytes");
+        snprintf(word, sizeof word, "%s.stride_batch is -16", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_batch = -16, fails(&p, argument, word, "not negative");
+        snprintf(word, sizeof word, "%s.stride_head is -16", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_head = -16, fails(&p, argument, word, "not negative");
+        snprintf(word, sizeof word, "%s.stride_seq is -16", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_seq = -16, fails(&p, argument, word, "not negative");
+        snprintf(word, sizeof word, "%s.stride_batch is 1026", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_batch = 1026, fails(&p, argument, word, "16 bytes");
+        snprintf(word, sizeof word, "%s.stride_head is 1026", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_head = 1026, fails(&p, argument, word, "16 bytes");
+        snprintf(word, sizeof word, "%s.stride_seq is 18", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_seq = 18, fails(&p, argument, word, "16 bytes");
+#undef TENSOR
+    }
+    p = fresh(&plain, &s), p.args.o.stride_batch = 0, fails(&p, argument, "o.stride_batch is 0", "written over");
+    p = fresh(&plain, &s), p.args.o.stride_head = 0, fails(&p, argument, "o.stride_head is 0", "written over");
+    p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
+
+    p = fresh(&half_causal, &s), p.args.q.stride_seq = 68, fails(&p, argument, "q.stride_seq is 68", "multiple of 8");
+    p = fresh(&prefix_lm, &s), p.args.prefix = NULL, fails(&p, argument, "prefix is NULL", "2 ints");
+    p = fresh(&document, &s), p.args.document_q = NULL, fails(&p, argument, "document_q is NULL", "ints");
+    p = fresh(&document, &s), p.args.document_k = NULL, fails(&p, argument, "document_k is NULL", "ints");
+    p = fresh(&bf16_window, &s), p.args.alibi_slopes = NULL, fails(&p, argument, "alibi_slopes is NULL", "4 floats");
+    p = fresh(&softcap, &s), p.args.softcap = 0, fails(&p, argument, "softcap is 0", "greater than 0");
+    p = fresh(&softcap, &s), p.args.softcap = -3, fails(&p, argument, "softcap is -3", "greater than 0");
+    p = fresh(&softcap, &s), p.args.softcap = NAN, fails(&p, argument, "softcap is", "greater than 0");
+    p = fresh(&softcap, &s), p.args.softcap = INFINITY, fails(&p, argument, "softcap is inf", "greater than 0");
+    p = fresh(&bias, &s), p.args.bias = NULL, fails(&p, argument, "bias is NULL", "seqlen_q, seqlen_k");
+    p = fresh(&bias, &s), p.args.bias = (const char *)p.args.bias + 1, fails(&p, argument, "bias is", "aligned to 2 bytes");
+    p = fresh(&bias, &s), p.args.bias_stride_batch = -1, fails(&p, argument, "bias_stride_batch is -1", "not negative");
+    p = fresh(&bias, &s), p.args.bias_stride_head = -1, fails(&p, argument, "bias_stride_head is -1", "not negative");
+    p = fresh(&bias, &s), p.args.bias_stride_query = -1, fails(&p, argument, "bias_stride_query is -1", "not negative");
+    p = fresh(&key_bias, &s), p.args.key_bias = NULL, fails(&p, argument, "key_bias is NULL", "floats");
+    p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = -1, fails(&p, argument, "key_bias_stride_batch is -1", "not negative");
+    p = fresh(&key_bias, &s), p.args.key_bias_stride_head = -1, fails(&p, argument, "key_bias_stride_head is -1", "not negative");
+    p = fresh(&user, &s), p.args.user = NULL, fails(&p, argument, "user is NULL", "FA_USER_ARGS");
+
+    tap_ok(c_plain_forward(NULL, 0) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "c_plain: args is NULL", 21), "error: %s",
+           fa_last_error());
+    p = fresh(&plain, &s);
+    tap_ok(c_plain_plan(&p.args, NULL) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "c_plain: plan is NULL", 21),
+           "error: %s", fa_last_error());
+    c_plain_forward(NULL, 0);
+    tap_ok(check_forward(&p) && strstr(fa_last_error(), "args is NULL"), "a successful call leaves fa_last_error() alone");
+    problem_delete(&p);
+}
+
+/* Missing parameters of combined masks and hooks: documents of which none matches, and NaN. In a child, because the question
+ * is whether it crashes. */
+static void combined_parameters(void) {
+    const shape s = shape_plain(1, 1, 1, 5, 7);
+    static const char *const what[] = {"an AND of masks without document_q", "an AND of masks without document_k",
+                                       "a chain of hooks without bias", "a chain of hooks without alibi_slopes"};
+    if (check_place == MEMORY_DEVICE) return; /* CUDA does not survive fork(); the checks are the host's in any case */
+    for (int i = 0; i < 4; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            problem p = fresh(i < 2 ? &packed : &chain, &s);
+            float slopes[1] = {0.5f};
+            int passed;
+            p.args.alibi_slopes = slopes;
+            if (i == 0) p.args.document_q = NULL;
+            if (i == 1) p.args.document_k = NULL;
+            if (i == 2) p.args.bias = NULL;
+            if (i == 3) p.args.alibi_slopes = NULL;
+            if (p.of.forward(&p.args, 0) == FA_OK) {
+                double got;
+                problem_download(&p);
+                got = problem_get(&p, &p.o, &p.args.o, 0, 0, 2, 3);
+                passed = i < 2 ? got == 0 : isnan(got);
+            } else passed = *fa_last_error() != 0;
+            _exit(!passed);
+        }
+        waitpid(child, &status, 0);
+        tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s %s, or is an error: no crash", what[i],
+               i < 2 ? "sees nothing" : "gives NaN");
+    }
+}
+
+/* ---- zero sizes ---- */
+
+static void zero_sizes(void) {
+    fa_attention_args a = fa_attention_defaults();
+    fa_plan plan;
+    problem p;
+    shape s = shape_plain(2, 2, 1, 3, 0);
+    tap_ok(c_plain_forward(&a, 0) == FA_OK && c_plain_plan(&a, &plan) == FA_OK && plan.tiles_total == 0, "everything zero and NULL is fine");
+    memset(&a, 0, sizeof a);
+    tap_ok(c_plain_forward(&a, 0) == FA_OK, "all-zero bytes are valid");
+    a.batch = 3, a.heads = a.heads_kv = 2, a.seqlen_k = 9;
+    tap_ok(c_plain_forward(&a, 0) == FA_OK && c_half_forward(&a, 0) == FA_OK && c_document_forward(&a, 0) == FA_OK &&
+               c_bias_forward(&a, 0) == FA_OK,
+           "no queries: NULL is fine everywhere");
+    a.seqlen_q = 9, a.batch = 0;
+    tap_ok(c_plain_forward(&a, 0) == FA_OK, "no batch: NULL is fine everywhere");
+    a.batch = 3, a.heads = a.heads_kv = 0;
+    tap_ok(c_plain_forward(&a, 0) == FA_OK, "no heads: NULL is fine everywhere");
+    p = fresh(&plain, &s);
+    p.args.k.data = p.args.v.data = NULL;
+    if (tap_ok(check_forward(&p), "no keys: k and v may be NULL")) {
+        int wrong = 0;
+        problem_download(&p);
+        for (int b = 0; b < 2; b++)
+            for (int h = 0; h < 2; h++)
+                for (int i = 0; i < 3; i++)
+                    for (int c = 0; c < 16; c++) wrong += problem_get(&p, &p.o, &p.args.o, b, h, i, c) != 0;
+        for (int i = 0; i < 12; i++) wrong += ((float *)(void *)(p.lse.host + PROBLEM_FRONT))[i] != -INFINITY;
+        tap_ok(!wrong, "no keys: o is 0 and lse -inf (%d wrong)", wrong);
+    }
+    problem_delete(&p);
+    tap_ok(c_plain_workspace(&a) == 0 && c_half_workspace(&a) == 0, "no workspace is needed: NULL is fine");
+}
+
+/* ---- rows whose first keys, or all, are hidden ---- */
+
+/* Gives q's problem the queries of p and its visible keys. */
+static void fill_visible_part(problem *q, const problem *p) {
+    for (int i = 0; i < 75; i++)
+        for (int c = 0; c < 16; c++) {
+            for (int h = 0; h < 2; h++)
+                problem_set(q, &q->q, &q->args.q, 0, h, i, c, problem_get(p, &p->q, &p->args.q, 0, h, i, c));
+            if (i >= 61) continue;
+            problem_set(q, &q->k, &q->args.k, 0, 0, i, c, problem_get(p, &p->k, &p->args.k, 0, 0, LATE + i, c));
+            problem_set(q, &q->v, &q->args.v, 0, 0, i, c, problem_get(p, &p->v, &p->args.v, 0, 0, LATE + i, c));
+        }
+}
+
+static void leading_keys(const instance *of, const char *what) {
+    shape s = shape_plain(1, 2, 1, 75, LATE + 61), visible = shape_plain(1, 2, 1, 75, 61);
+    problem p = fresh(of, &s), q = fresh(&plain, &visible);
+    result exact = result_new(&q);
+    int wrong = 0;
+    double worst = 0;
+    fill_visible_part(&q, &p);
+    reference_attention(&q, &exact);
+    if (tap_ok(check_forward(&p), "%s: runs", what)) {
+        problem_download(&p);
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < 75; i++) {
+                float lse = ((float *)(void *)(p.lse.host + PROBLEM_FRONT))[h * 75 + i];
+                for (int c = 0; c < 16; c++) {
+                    double got = problem_get(&p, &p.o, &p.args.o, 0, h, i, c);
+                    double want = i % 3 ? exact.o[(h * 75 + i) * 16 + c] : 0;
+                    wrong += !(fabs(got - want) <= (i % 3 ? 1e-5 : 0));
+                    worst = fmax(worst, fabs(got - want));
+                }
+                wrong += i % 3 ? !(fabs((double)lse - exact.lse[h * 75 + i]) < 1e-5) : lse != -INFINITY;
+            }
+        tap_ok(!wrong, "%s: hidden keys weigh nothing, hidden rows are 0 with lse -inf (%d wrong, largest error %.2g)", what, wrong,
+               worst);
+    }
+    result_delete(&exact);
+    problem_delete(&p);
+    problem_delete(&q);
+}
+
+/* ---- scores far from 0: only differences count, and hidden means -infinity ---- */
+
+static void far_scores(void) {
+    static const float shifts[] = {-1e5f, -1e32f, 1e5f, 1e32f};
+    shape s = shape_plain(1, 1, 1, 70, 150);
+    for (size_t n = 0; n < sizeof shifts / sizeof *shifts; n++) {
+        problem p = fresh(&key_bias, &s);
+        int wrong = 0;
+        /* So far away that a float holds no difference: all weights are equal. At 1e5 differences of 1/128 remain. */
+        for (int j = 0; j < 150; j++) ((float *)(void *)p.key_bias.host)[j] = shifts[n];
+        for (size_t i = 0; i < 150 * 8 * 4; i += 4)
+            if (fabsf(shifts[n]) < 1e10f) memset(p.k.host + PROBLEM_FRONT + i, 0, 4);
+        problem_upload(&p);
+        check_forward(&p);
+        problem_download(&p);
+        for (int c = 0; c < 8; c++) {
+            double mean = 0;
+            for (int j = 0; j < 150; j++) mean += problem_get(&p, &p.v, &p.args.v, 0, 0, j, c) / 150;
+            for (int i = 0; i < 70; i++) wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - mean) < 1e-6);
+        }
+        tap_ok(!wrong, "scores of about %g weigh alike (%d wrong)", (double)shifts[n], wrong);
+        problem_delete(&p);
+    }
+}
+
+/* Many heads: more work items than 16 bits hold, and a head count that is no power of two. */
+static void many_heads(void) {
+    shape s = shape_plain(7, 12345, 4115, 1, 2);
+    double worst = 0;
+    tap_ok(check_shape(&half_causal, &s, &random_numbers, &worst), "7 batches of 12345 heads in groups of 3");
+}
+
+/* ---- NaN and infinity ---- */
+
+static int64_t bits_at(const problem *p, int b, int h, int i, int c) {
+    int64_t bits = 0;
+    memcpy(&bits, p->o.host + PROBLEM_FRONT + problem_offset(&p->args.o, b, h, i, c) * number_bytes(p->of.dtype),
+           (size_t)number_bytes(p->of.dtype));
+    return bits;
+}
+
+/* Runs again with one value changed. `p` keeps the outputs from before. */
+static problem rerun(const problem *p, int which, int row, int col, double value) {
+    problem q = fresh(&p->of, &p->shape);
+    memcpy(q.q.host, p->q.host, p->q.bytes), memcpy(q.k.host, p->k.host, p->k.bytes), memcpy(q.v.host, p->v.host, p->v.bytes);
+    if (p->slopes.host) memcpy(q.slopes.host, p->slopes.host, p->slopes.bytes);
+    if (which == 'q') problem_set(&q, &q.q, &q.args.q, 0, 0, row, col, value);
+    if (which == 'k') problem_set(&q, &q.k, &q.args.k, 0, 0, row, col, value);
+    if (which == 'v') problem_set(&q, &q.v, &q.args.v, 0, 0, row, col, value);
+    problem_upload(&q);
+    check_forward(&q);
+    problem_download(&q);
+    return q;
+}
+
+static void nan_spreads(const instance *of) {
+    enum { ROWS = 150, AT = 77, COL = 5 };
+    shape s = shape_plain(1, 1, 1, ROWS, ROWS);
+    problem p, q;
+    int d = of->head_dim, wrong_rows = 0, wrong_others = 0, v_wrong = 0, v_others = 0, infinite = 0;
+    s.window_left = 40, s.window_right = 0;
+    p = fresh(of, &s);
+    check_forward(&p);
+    problem_download(&p);
+
+    q = rerun(&p, 'q', AT, 3, NAN);
+    for (int i = 0; i < ROWS; i++)
+        for (int c = 0; c < d; c++) {
+            if (i == AT) wrong_rows += !isnan(problem_get(&q, &q.o, &q.args.o, 0, 0, i, c));
+            else wrong_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
+        }
+    wrong_rows += !isnan(((float *)(void *)(q.lse.host + PROBLEM_FRONT))[AT]);
+    tap_ok(!wrong_rows && !wrong_others, "%s: NaN in a query makes its row NaN, lse too, and no other (%d, %d wrong)", of->name,
+           wrong_rows, wrong_others);
+    problem_delete(&q);
+
+    wrong_rows = wrong_others = 0;
+    q = rerun(&p, 'k', AT, 3, NAN);
+    for (int i = 0; i < ROWS; i++)
+        for (int c = 0; c < d; c++) {
+            if (reference_visible(&p, 0, 0, i, AT)) wrong_rows += !isnan(problem_get(&q, &q.o, &q.args.o, 0, 0, i, c));
+            else wrong_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
+        }
+    tap_ok(!wrong_rows && !wrong_others, "%s: NaN in a key reaches the rows that see it, and no other (%d, %d wrong)", of->name,
+           wrong_rows, wrong_others);
+    problem_delete(&q);
+
+    q = rerun(&p, 'v', AT, COL, NAN);
+    for (int i = 0; i < ROWS; i++)
+        for (int c = 0; c < d; c++) {
+            double got = problem_get(&q, &q.o, &q.args.o, 0, 0, i, c);
+            if (c == COL && reference_visible(&p, 0, 0, i, AT)) v_wrong += !isnan(got);
+            else if (c != COL) v_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
+        }
+    tap_ok(!v_wrong && !v_others, "%s: NaN in a value reaches its column in the rows that see it, and no other column (%d, %d wrong)",
+           of->name, v_wrong, v_others);
+    problem_delete(&q);
+
+    q = rerun(&p, 'v', AT, COL, INFINITY);
+    for (int i = 0; i < ROWS; i++)
+        if (reference_visible(&p, 0, 0, i, AT)) infinite += problem_get(&q, &q.o, &q.args.o, 0, 0, i, COL) != INFINITY;
+    tap_ok(!infinite, "%s: infinity in a value gives infinity in the rows that see it (%d wrong)", of->name, infinite);
+    problem_delete(&q);
+    problem_delete(&p);
+}
+
+/* What lies past the ends and between the rows may hold anything. */
+static void beyond_ends(const instance *of) {
+    static const int fillings[] = {0xFF, 0x00, 0x7C, 0x7F}; /* NaN; 0; f16 infinity and NaN, huge floats; large or NaN */
+    shape s = shape_plain(2, 4, 2, 77, 131);
+    problem p;
+    int wrong = 0;
+    s.window_left = 50, s.window_right = 20;
+    s.q.pad_row = s.k.pad_row = s.v.pad_row = s.o.pad_row = 2;
+    s.q.pad_seq = s.k.pad_seq = s.v.pad_seq = s.o.pad_seq = 70;
+    s.q.tail = s.k.tail = s.v.tail = s.o.tail = 4000;
+    p = fresh(of, &s);
+    check_forward(&p);
+    problem_download(&p);
+    for (size_t n = 1; n < sizeof fillings / sizeof *fillings; n++) {
+        problem q = fresh(of, &s);
+        buffer *from[] = {&p.q, &p.k, &p.v}, *to[] = {&q.q, &q.k, &q.v};
+        const fa_tensor *tensors[] = {&p.args.q, &p.args.k, &p.args.v};
+        for (int t = 0; t < 3; t++) {
+            memset(to[t]->host, fillings[n], to[t]->bytes);
+            for (int b = 0; b < 2; b++)
+                for (int h = 0; h < (t ? 2 : 4); h++)
+                    for (int i = 0; i < (t ? 131 : 77); i++) {
+                        size_t at = PROBLEM_FRONT + (size_t)(problem_offset(tensors[t], b, h, i, 0) * number_bytes(of->dtype));
+                        memcpy(to[t]->host + at, from[t]->host + at, (size_t)(of->head_dim * number_bytes(of->dtype)));
+                    }
+        }
+        if (p.slopes.host) memcpy(q.slopes.host, p.slopes.host, p.slopes.bytes);
+        problem_upload(&q);
+        check_forward(&q);
+        problem_download(&q);
+        wrong += memcmp(p.o.host, q.o.host, p.o.bytes) != 0 || memcmp(p.lse.host, q.lse.host, p.lse.bytes) != 0;
+        problem_delete(&q);
+    }
+    tap_ok(!wrong, "%s: what lies beyond the ends and in paddings changes nothing, bitwise (%d of 3 differ)", of->name, wrong);
+    problem_delete(&p);
+}
+
+/* ---- determinism ---- */
+
+/* Runs a problem again into poison; 1 if every byte of the outputs is as it was. */
+static int same_again(problem *p) {
+    buffer o = p->o, lse = p->lse;
+    int same;
+    p->o.host = (unsigned char *)malloc(o.bytes), p->lse.host = (unsigned char *)malloc(lse.bytes);
+    memset(p->o.host, PROBLEM_POISON, o.bytes), memset(p->lse.host, PROBLEM_POISON, lse.bytes);
+    problem_upload(p);
+    same = check_forward(p);
+    problem_download(p);
+    same = same && !memcmp(o.host, p->o.host, o.bytes) && !memcmp(lse.host, p->lse.host, lse.bytes);
+    free(o.host), free(lse.host);
+    return same;
+}
+
+static void determinism(const instance *of) {
+    static const int threads[] = {2, 3, 7, 64, 0};
+    shape s = shape_plain(2, 6, 2, 301, 277);
+    problem p;
+    int wrong = 0;
+    s.window_left = 100, s.window_right = 50, s.threads = 1;
+    p = fresh(of, &s);
+    check_forward(&p);
+    problem_download(&p);
+    for (int i = 0; i < 5; i++) wrong += !same_again(&p);
+    tap_ok(!wrong, "%s: five more runs give the same bits (%d differ)", of->name, wrong);
+    if (check_place == MEMORY_HOST) {
+        for (int i = wrong = 0; i < 5; i++) p.args.threads = threads[i], wrong += !same_again(&p);
+        tap_ok(!wrong, "%s: the same bits with 1, 2, 3, 7, 64 and all threads (%d differ)", of->name, wrong);
+    }
+    /* Each sequence, and each head of it, alone. */
+    wrong = 0;
+    for (int b = 0; b < 2; b++)
+        for (int h = 0; h < 6; h++) {
+            problem one;
+            size_t bytes = (size_t)number_bytes(of->dtype), row = (size_t)of->head_dim_v * bytes;
+            shape t = s;
+            t.batch = 1, t.heads = t.heads_kv = 1;
+            one = fresh(of, &t);
+            memcpy(one.q.host + PROBLEM_FRONT, p.q.host + PROBLEM_FRONT + (size_t)problem_offset(&p.args.q, b, h, 0, 0) * bytes, 301 * row);
+            memcpy(one.k.host + PROBLEM_FRONT, p.k.host + PROBLEM_FRONT + (size_t)problem_offset(&p.args.k, b, h / 3, 0, 0) * bytes, 277 * row);
+            memcpy(one.v.host + PROBLEM_FRONT, p.v.host + PROBLEM_FRONT + (size_t)problem_offset(&p.args.v, b, h / 3, 0, 0) * bytes, 277 * row);
+            if (one.slopes.host) memcpy(one.slopes.host, p.slopes.host + 4 * h, 4);
+            problem_upload(&one);
+            check_forward(&one);
+            problem_download(&one);
+            wrong += memcmp(one.o.host + PROBLEM_FRONT, p.o.host + PROBLEM_FRONT + (size_t)problem_offset(&p.args.o, b, h, 0, 0) * bytes,
+                            301 * row) != 0;
+            wrong += memcmp(one.lse.host + PROBLEM_FRONT, p.lse.host + PROBLEM_FRONT + (size_t)(b * 6 + h) * 301 * 4, 301 * 4) != 0;
+            problem_delete(&one);
+        }
+    tap_ok(!wrong, "%s: a head gives the same bits alone and in a batch (%d of 24 differ)", of->name, wrong);
+    problem_delete(&p);
+}
+
+/* ---- offsets beyond 2^31 elements ---- */
+
+/* A tensor with rows far apart, of which only the rows themselves are touched. */
+static void far_tensor(fa_tensor *t, const fa_tensor *near, const buffer *image, unsigned char *space, const int64_t *strides, int batch,
+                       int heads, int rows, int cols, size_t bytes, int out) {
+    fa_tensor far_away;
+    far_away.data = space;
+    far_away.stride_batch = strides[0], far_away.stride_head = strides[1], far_away.stride_seq = strides[2];
+    for (int b = 0; b < batch; b++)
+        for (int h = 0; h < heads; h++)
+            for (int i = 0; i < rows; i++) {
+                unsigned char *at = space + (size_t)problem_offset(&far_away, b, h, i, 0) * bytes;
+                unsigned char *from = image->host + PROBLEM_FRONT + (size_t)problem_offset(near, b, h, i, 0) * bytes;
+                if (out == 2) memory_get(check_place, from, at, (size_t)cols * bytes);
+                else if (out == 0) memory_put(check_place, at, from, (size_t)cols * bytes);
+            }
+    *t = far_away;
+}
+
+static void far_offsets(const instance *of) {
+    /* Batch, head and row strides such that the last elements lie beyond 2^31 elements by one of them. */
+    static const int64_t strides[3][3] = {{(int64_t)1 << 31, 1 << 20, 1 << 12}, {1 << 20, (int64_t)1 << 31, 1 << 12}, {0, 1 << 20, 1 << 28}};
+    static const char *const names[] = {"batch", "head", "seq"};
+    for (int n = 0; n < 3; n++) {
+        shape s = shape_plain(n == 2 ? 1 : 2, 2, 2, 11, 10);
+        size_t bytes = (size_t)number_bytes(of->dtype), space = (((size_t)1 << 31) + ((size_t)1 << 30)) * bytes;
+        problem p, q;
+        unsigned char *spaces[4];
+        result exact;
+        tolerance allowed;
+        double worst = 0;
+        int passed;
+        fa_tensor *tensors[4];
+        const fa_tensor *near[4];
+        buffer *images[4];
+        s.window_left = 6, s.window_right = 2;
+        for (int i = 0; i < 4; i++) {
+            if (check_place == MEMORY_DEVICE) spaces[i] = (unsigned char *)memory_new(check_place, space);
+            else spaces[i] = (unsigned char *)mmap(NULL, space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (spaces[i] == (unsigned char *)MAP_FAILED) {
+                for (int j = 0; j < i; j++) munmap(spaces[j], space);
+                tap_skip("offsets beyond 2^31 elements: the system lends no %zu bytes of address space", space);
+                return;
+            }
+        }
+        p = fresh(of, &s);
+        exact = result_new(&p);
+        allowed = check_prepare(&p, &exact, 256, &random_numbers);
+        problem_upload(&p);
+        q = p;
+        tensors[0] = &q.args.q, tensors[1] = &q.args.k, tensors[2] = &q.args.v, tensors[3] = &q.args.o;
+        near[0] = &p.args.q, near[1] = &p.args.k, near[2] = &p.args.v, near[3] = &p.args.o;
+        images[0] = &p.q, images[1] = &p.k, images[2] = &p.v, images[3] = &p.o;
+        for (int i = 0; i < 4; i++)
+            far_tensor(tensors[i], near[i], images[i], spaces[i], strides[n], s.batch, 2, i == 0 || i == 3 ? 11 : 10, of->head_dim, bytes,
+                       i == 3);
+        passed = check_forward(&q);
+        problem_download(&p);
+        far_tensor(tensors[3], near[3], images[3], spaces[3], strides[n], s.batch, 2, 11, of->head_dim, bytes, 2);
+        passed = passed && check_outputs(&p, &exact, allowed, &worst, 0);
+        tap_ok(passed, "%s: offsets beyond 2^31 elements by stride_%s", of->name, names[n]);
+        for (int i = 0; i < 4; i++) check_place == MEMORY_DEVICE ? memory_delete(check_place, spaces[i], space) : (void)munmap(spaces[i], space);
+        result_delete(&exact);
+        problem_delete(&p);
+    }
+}
+
+/* ---- concurrent calls ---- */
+
+typedef struct caller {
+    problem p;
+    int runs, same, message;
+} caller;
+
+static void *call(void *argument) {
+    caller *c = (caller *)argument;
+    for (int i = 0; i < c->runs; i++) {
+        fa_attention_args bad = c->p.args;
+        char word[40];
+        c->same += same_again(&c->p);
+        bad.batch = -1 - c->p.shape.seqlen_k;
+        c->p.of.forward(&bad, 0);
+        snprintf(word, sizeof word, "batch is %d:", bad.batch);
+        c->message += strstr(fa_last_error(), word) != NULL;
+    }
+    return NULL;
+}
+
+static void concurrency(void) {
+    enum { CALLERS = 6, RUNS = 8 };
+    static caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+    int same = 0, messages = 0;
+    for (int i = 0; i < CALLERS; i++) {
+        shape s = shape_plain(1, 2, 1, 100 + i, 120 + 7 * i);
+        s.threads = 1 + i % 3;
+        callers[i].p = fresh(i % 2 ? &plain : &half_causal, &s);
+        callers[i].runs = RUNS;
+        check_forward(&callers[i].p);
+        problem_download(&callers[i].p);
+    }
+    for (int i = 0; i < CALLERS; i++) pthread_create(&threads[i], NULL, call, &callers[i]);
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        same += callers[i].same, messages += callers[i].message;
+        problem_delete(&callers[i].p);
+    }
+    tap_ok(same == CALLERS * RUNS, "%d threads call at once and get what they get alone (%d of %d)", CALLERS, same, CALLERS * RUNS);
+    tap_ok(messages == CALLERS * RUNS, "each thread reads its own error (%d of %d)", messages, CALLERS * RUNS);
+}
+
+/* ---- forms of instances ---- */
+
+static void forms(void) {
+    static const struct {
+        const instance *of;
+        const char *what;
+    } list[] = {{&plain, "a static instance"},
+                {&part_first, "FA_SUB, the first part"},
+                {&part_second, "FA_SUB, the second part, with the name and type of the first"},
+                {&with_extern, "FA_API FA_EXTERN"},
+                {&with_hidden, "FA_API with an attribute"},
+                {&elsewhere, "FA_DECLARE: an instance of another file"},
+                {&small_tiles, "FA_BLOCK_M 32 and FA_BLOCK_N 16"},
+                {&half_causal, "an f16 instance in the same file"},
+                {&bf16_window, "a bf16 instance in the same file"},
+                {&user, "user arguments"}};
+    fa_plan plan;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        double worst = 0;
+        int wrong = 0;
+        for (int n = 0; n < 4; n++) {
+            shape s = check_random_shape(list[i].of, &random_numbers, n == 0);
+            wrong += !check_shape(list[i].of, &s, &random_numbers, &worst);
+        }
+        tap_ok(!wrong, "%s: right on 4 shapes", list[i].what);
+    }
+    {
+        shape s = shape_plain(1, 1, 1, 100, 100);
+        problem p = fresh(&small_tiles, &s);
+        tap_ok(c_small_tiles_plan(&p.args, &plan) == FA_OK && plan.block_m == 32 && plan.block_n == 16 && plan.tiles_total == 4 * 7,
+               "the plan tells the tile that FA_BLOCK_M and FA_BLOCK_N asked for");
+        problem_delete(&p);
+    }
+    {
+        fa_attention_args a = fa_attention_defaults();
+        a.heads = -9;
+        tap_ok(c_elsewhere_forward(&a, 0) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "c_elsewhere: heads is -9", 24),
+               "an error in another file is read here: %s", fa_last_error());
+    }
+#if defined(__CUDACC__)
+    {
+        const instance host = INSTANCE(c_host, full, none, FA_F32, 16);
+        memory_place place = check_place;
+        double worst = 0;
+        shape s = shape_plain(1, 2, 1, 90, 110);
+        check_place = MEMORY_HOST;
+        tap_ok(check_shape(&host, &s, &random_numbers, &worst), "FA_ARCH FA_CPU beside GPU instances in one file");
+        check_place = place;
+    }
+#endif
+}
+
+/* ---- what the plan says is what the kernel does (the CPU can count) ---- */
+
+#if !defined(__CUDACC__)
+static long scores_asked, keeps_asked;
+FA_HOOK float counting_score(const FA_USER_ARGS *user_args, float score, fa_index at) {
+    (void)user_args, (void)at;
+    __atomic_fetch_add(&scores_asked, 1, __ATOMIC_RELAXED);
+    return score;
+}
+FA_HOOK int counting_keep(const FA_USER_ARGS *user_args, fa_index at) {
+    __atomic_fetch_add(&keeps_asked, 1, __ATOMIC_RELAXED);
+    return fa_sliding_window_keep(user_args, at);
+}
+FA_HOOK fa_tile_class counting_tile(const FA_USER_ARGS *user_args, fa_box box) { return fa_sliding_window_tile(user_args, box); }
+FA_HOOK fa_range counting_keys(const FA_USER_ARGS *user_args, fa_box box) { return fa_sliding_window_keys(user_args, box); }
+FA_HOOK fa_range counting_queries(const FA_USER_ARGS *user_args, fa_box box) { return fa_sliding_window_queries(user_args, box); }
+#define FA_NAME c_counting
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK counting
+#define FA_SCORE counting_score
+#include <fa/attention.h>
+
+static void counted(void) {
+    const instance counting = INSTANCE(c_counting, window, none, FA_F32, 8);
+    fa_plan plan;
+    shape s = shape_plain(2, 2, 1, 0, 0);
+    problem p;
+    int64_t area;
+    p = fresh(&counting, &s);
+    c_counting_plan(&p.args, &plan);
+    problem_delete(&p);
+    s.seqlen_q = 5 * plan.block_m, s.seqlen_k = 9 * plan.block_n;
+    s.window_left = 3 * plan.block_n, s.window_right = plan.block_n;
+    p = fresh(&counting, &s);
+    area = (int64_t)plan.block_m * plan.block_n;
+    c_counting_plan(&p.args, &plan);
+    scores_asked = keeps_asked = 0;
+    check_forward(&p);
+    tap_ok(scores_asked == plan.tiles_visited * area && plan.tiles_visited < plan.tiles_total,
+           "the kernel visits the tiles that the plan says: %ld scores, %lld tiles of %lld", scores_asked, (long long)plan.tiles_visited,
+           (long long)area);
+    tap_ok(keeps_asked == plan.tiles_masked * area && plan.tiles_masked < plan.tiles_visited,
+           "full tiles are not masked: keep is asked %ld times, for %lld tiles of %lld", keeps_asked, (long long)plan.tiles_masked,
+           (long long)area);
+    problem_delete(&p);
+}
+#endif
+
+static void numerics(void) {
+    leading_keys(&late, "leading tiles hidden by a mask");
+    leading_keys(&late_by_score, "leading tiles hidden by a score hook");
+    far_scores();
+    nan_spreads(&plain);
+    nan_spreads(&half_causal);
+    nan_spreads(&bf16_window);
+    beyond_ends(&plain);
+    beyond_ends(&half_causal);
+    beyond_ends(&bf16_window);
+    determinism(&plain);
+    determinism(&half_causal);
+    determinism(&bf16_window);
+    determinism(&holes);
+}
+
+int main(void) {
+    const char *why = NULL;
+#if defined(__CUDACC__)
+    check_place = MEMORY_DEVICE;
+    if (!memory_has_device(&why)) {
+        fa_attention_args a = fa_attention_defaults();
+        float x[16] = {0};
+        fa_status status;
+        a.batch = a.heads = a.heads_kv = a.seqlen_q = a.seqlen_k = 1;
+        a.q = a.k = a.v = a.o = fa_tensor_bhsd((void *)(((uintptr_t)x + 15) / 16 * 16), 1, 1, 16);
+        status = c_plain_forward(&a, 0);
+        tap_ok(status == FA_ERROR_NO_DEVICE && !strncmp(fa_last_error(), "c_plain:", 8), "without a GPU: %s: %s",
+               fa_status_string(status), fa_last_error());
+        random_numbers = rng_new(rng_seed(), 20);
+        tap_skip("contracts on the GPU: %s", why);
+        return tap_end();
+    }
+#endif
+    (void)why;
+    random_numbers = rng_new(rng_seed(), 20);
+    errors();
+    combined_parameters();
+    zero_sizes();
+    for (int i = 0; i < (check_place == MEMORY_HOST ? 3 : 1); i++) {
+        tap_note("instruction set: %s", check_instruction_set(i));
+        numerics();
+    }
+    check_instruction_set(0);
+    many_heads();
+    far_offsets(&plain);
+    far_offsets(&half_causal);
+    concurrency();
+    forms();
+#if !defined(__CUDACC__)
+    counted();
+#endif
+    return tap_end();
+}

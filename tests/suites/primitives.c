@@ -1,0 +1,278 @@
+/* primitives.c: fa/tile.h, fa/mma.h and fa/softmax.h by themselves, in small kernels of one block. The same source runs on
+ * the CPU and, compiled by nvcc, on the GPU. */
+#include <math.h>
+#include <string.h>
+
+#include <fa/fa.h>
+
+#include "../harness/memory.h"
+#include "../harness/number.h"
+#include "../harness/rng.h"
+#include "../harness/tap.h"
+
+#if defined(__CUDACC__)
+#define KERNEL static __global__ void
+#define THREAD ((int)threadIdx.x)
+#define BARRIER __syncthreads()
+#define SHARED __shared__
+#define LAUNCH(kernel, ...) (kernel<<<1, 128>>>(__VA_ARGS__))
+#define PLACE MEMORY_DEVICE
+#else
+#define KERNEL static void
+#define THREAD 0
+#define BARRIER ((void)0)
+#define SHARED
+#define LAUNCH(kernel, ...) kernel(__VA_ARGS__)
+#define PLACE MEMORY_HOST
+#endif
+
+enum { M = 64, N = 32, K = 40 };
+
+/* ---- products: C (64 x 32) = A (64 x 40) B^T, of rows that a block pointer bounds ---- */
+
+#define PRODUCT(type)                                                                                                  \
+    KERNEL product_##type(const void *a, const void *b, float *c, int rows_a, int rows_b, int first) {                 \
+        SHARED type##_a_tile ta;                                                                                       \
+        SHARED type##_b_tile tb;                                                                                       \
+        type##_mm_acc acc;                                                                                             \
+        fa_block from_a = fa_block_at(a, rows_a, K, K), from_b = fa_block_at(b, rows_b, K, K);                         \
+        fa_block_advance(&from_a, first);                                                                              \
+        type##_a_load(&ta, from_a, THREAD);                                                                            \
+        type##_b_load(&tb, from_b, THREAD);                                                                            \
+        type##_a_commit();                                                                                             \
+        type##_a_wait(0);                                                                                              \
+        BARRIER;                                                                                                       \
+        type##_mm_zero(&acc);                                                                                          \
+        type##_mm_mma(&acc, &ta, &tb, THREAD);                                                                         \
+        for (int r = 0; r < type##_mm_ROWS; r++)                                                                       \
+            for (int n = 0; n < type##_mm_COLS; n++)                                                                   \
+                c[type##_mm_row(THREAD, r) * N + type##_mm_col(THREAD, n)] = acc.x[type##_mm_AT(r, n)];                \
+    }
+
+#define FA_NAME f32_a
+#define FA_DTYPE FA_F32
+#define FA_ROWS 64
+#define FA_COLS 40
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+#define FA_NAME f32_b
+#define FA_DTYPE FA_F32
+#define FA_ROWS 32
+#define FA_COLS 40
+#include <fa/tile.h>
+#define FA_NAME f32_mm
+#define FA_DTYPE FA_F32
+#define FA_M 64
+#define FA_N 32
+#define FA_K 40
+#include <fa/mma.h>
+PRODUCT(f32)
+
+#define FA_NAME f16_a
+#define FA_DTYPE FA_F16
+#define FA_ROWS 64
+#define FA_COLS 40
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+#define FA_NAME f16_b
+#define FA_DTYPE FA_F16
+#define FA_ROWS 32
+#define FA_COLS 40
+#include <fa/tile.h>
+#define FA_NAME f16_mm
+#define FA_DTYPE FA_F16
+#define FA_M 64
+#define FA_N 32
+#define FA_K 40
+#include <fa/mma.h>
+PRODUCT(f16)
+
+#define FA_NAME bf16_a
+#define FA_DTYPE FA_BF16
+#define FA_ROWS 64
+#define FA_COLS 40
+#define FA_OPERAND FA_OPERAND_A
+#include <fa/tile.h>
+#define FA_NAME bf16_b
+#define FA_DTYPE FA_BF16
+#define FA_ROWS 32
+#define FA_COLS 40
+#include <fa/tile.h>
+#define FA_NAME bf16_mm
+#define FA_DTYPE FA_BF16
+#define FA_M 64
+#define FA_N 32
+#define FA_K 40
+#include <fa/mma.h>
+PRODUCT(bf16)
+
+/* Fills an array of a type; its place gets a copy. Rows past the end are NaN. */
+static void *filled(int dtype, int rows, int real_rows, unsigned char *host, rng *r) {
+    size_t bytes = (size_t)(rows * K * number_bytes(dtype));
+    void *data = memory_new(PLACE, bytes);
+    for (int i = 0; i < rows * K; i++) number_store(host, i, dtype, i < real_rows * K ? rng_normal(r) : NAN);
+    memory_put(PLACE, data, host, bytes);
+    return data;
+}
+
+static void product(const char *name, int dtype, int which, rng *r) {
+    enum { ROWS_A = 90, FIRST = 37, REAL_A = 77, REAL_B = 29 };
+    static unsigned char a[ROWS_A * K * 4], b[N * K * 4];
+    static float c[M * N];
+    void *da = filled(dtype, ROWS_A, REAL_A, a, r), *db = filled(dtype, N, REAL_B, b, r);
+    float *dc = (float *)memory_new(PLACE, sizeof c);
+    double worst = 0;
+    const char *late;
+    if (which == 0) LAUNCH(product_f32, da, db, dc, REAL_A, REAL_B, FIRST);
+    if (which == 1) LAUNCH(product_f16, da, db, dc, REAL_A, REAL_B, FIRST);
+    if (which == 2) LAUNCH(product_bf16, da, db, dc, REAL_A, REAL_B, FIRST);
+    late = memory_wait(PLACE);
+    if (late) tap_bail("%s", late);
+    memory_get(PLACE, c, dc, sizeof c);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double exact = 0;
+            for (int k = 0; k < K && FIRST + i < REAL_A && j < REAL_B; k++)
+                exact += number_load(a, (FIRST + i) * K + k, dtype) * number_load(b, j * K + k, dtype);
+            worst = fmax(worst, isnan(c[i * N + j]) ? INFINITY : fabs((double)c[i * N + j] - exact));
+        }
+    tap_ok(worst < 1e-5, "%s: tiles from block pointers and their product; what lies past the end is 0 (largest error %.2g)", name,
+           worst);
+    memory_delete(PLACE, da, (size_t)(ROWS_A * K * number_bytes(dtype)));
+    memory_delete(PLACE, db, (size_t)(N * K * number_bytes(dtype)));
+    memory_delete(PLACE, dc, sizeof c);
+}
+
+/* ---- a gather: rows from a list, -1 for a row of zeros; stored to a bounded block ---- */
+
+struct gather {
+    const float *rows;
+    const int *list;
+};
+FA_HOOK const void *listed_row(const struct gather *from, int row) {
+    return from->list[row] < 0 ? NULL : from->rows + (int64_t)from->list[row] * K;
+}
+#define FA_NAME gather
+#define FA_DTYPE FA_F32
+#define FA_ROWS 48
+#define FA_COLS 40
+#define FA_OPERAND FA_OPERAND_A
+#define FA_LOADER FA_POINTER
+#define FA_ROW_ADDRESS listed_row
+#define FA_USER_ARGS struct gather
+#include <fa/tile.h>
+
+KERNEL gather_rows(struct gather from, float *to, int rows) {
+    SHARED gather_tile tile;
+    gather_source source;
+    fa_block out = fa_block_at(to, rows, K, K);
+    source.user = &from;
+    source.row = 2;
+    gather_load(&tile, source, THREAD);
+    gather_commit();
+    gather_wait(0);
+    BARRIER;
+    /* The loaded layout is read back through NAME_store(), whose operand it is. */
+    gather_store(&tile, out, THREAD);
+}
+
+static void gathers(rng *r) {
+    enum { ROWS = 20, OUT = 45, LIST = 50 };
+    static float rows[ROWS * K], out[(OUT + 1) * K];
+    int list[LIST], wrong = 0;
+    struct gather from;
+    float *data = (float *)memory_new(PLACE, sizeof rows), *to = (float *)memory_new(PLACE, sizeof out);
+    int *ids = (int *)memory_new(PLACE, sizeof list);
+    for (int i = 0; i < ROWS * K; i++) rows[i] = (float)rng_normal(r);
+    for (int i = 0; i < LIST; i++) list[i] = rng_int(r, -1, ROWS - 1);
+    for (int i = 0; i < (OUT + 1) * K; i++) out[i] = 77;
+    memory_put(PLACE, data, rows, sizeof rows), memory_put(PLACE, ids, list, sizeof list), memory_put(PLACE, to, out, sizeof out);
+    from.rows = data, from.list = ids;
+    LAUNCH(gather_rows, from, to, OUT);
+    if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
+    memory_get(PLACE, out, to, sizeof out);
+    for (int i = 0; i <= OUT; i++)
+        for (int c = 0; c < K; c++)
+            wrong += out[i * K + c] != (i == OUT ? 77 : list[i + 2] < 0 ? 0 : rows[list[i + 2] * K + c]);
+    tap_ok(!wrong, "a tile gathered row by row, stored within its bounds (%d wrong)", wrong);
+    memory_delete(PLACE, data, sizeof rows), memory_delete(PLACE, to, sizeof out), memory_delete(PLACE, ids, sizeof list);
+}
+
+/* ---- online softmax: rows in four tiles, in one state or in two that are merged ---- */
+
+#if !defined(__CUDACC__)
+enum { ROWS = 8, COLS = 32, TILES = 4 };
+#define FA_NAME sm
+#define FA_ROWS 8
+#define FA_COLS 32
+#include <fa/softmax.h>
+
+static void softmax_rows(rng *r) {
+    static float scores[ROWS][TILES * COLS], values[TILES * COLS];
+    double worst_lse = 0, worst_mean = 0;
+    int hidden_wrong = 0;
+    for (int split = 0; split <= TILES; split++) { /* tiles of the first state */
+        sm_state state[2];
+        float sums[2][ROWS], tile[ROWS * COLS], alpha[ROWS], other[ROWS], inverse[ROWS], lse[ROWS];
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < TILES * COLS; j++) {
+                /* Rows whose maximum grows, shrinks, jumps; a hidden tile at the start; a hidden row. */
+                double x = 4 * rng_normal(r) + (i == 1 ? j * 0.5 : i == 2 ? -j * 0.5 : i == 3 && j == 100 ? 90 : 0);
+                scores[i][j] = i == 7 || (i == 4 && j < COLS) || (i == 5 && j >= COLS) ? -INFINITY : (float)x;
+            }
+        for (int j = 0; j < TILES * COLS; j++) values[j] = (float)rng_normal(r);
+        sm_init(&state[0]), sm_init(&state[1]);
+        memset(sums, 0, sizeof sums);
+        for (int t = 0; t < TILES; t++) {
+            int s = t >= split, rescale, differs = 0;
+            for (int i = 0; i < ROWS; i++)
+                for (int j = 0; j < COLS; j++) tile[sm_AT(i, j)] = scores[i][t * COLS + j];
+            rescale = sm_update(&state[s], tile, 1.44269504f, alpha);
+            for (int i = 0; i < ROWS; i++) {
+                differs |= alpha[i] != 1;
+                sums[s][i] *= alpha[i];
+                for (int j = 0; j < COLS; j++) sums[s][i] += tile[sm_AT(i, j)] * values[t * COLS + j];
+            }
+            hidden_wrong += !rescale && differs;
+        }
+        sm_merge(&state[0], &state[1], 1.44269504f, alpha, other);
+        sm_finish(&state[0], 1.0f, inverse, lse);
+        for (int i = 0; i < ROWS; i++) {
+            double largest = -INFINITY, sum = 0, mean = 0, got = (double)((sums[0][i] * alpha[i] + sums[1][i] * other[i]) * inverse[i]);
+            for (int j = 0; j < TILES * COLS; j++) largest = fmax(largest, (double)scores[i][j]);
+            if (largest == -INFINITY) {
+                hidden_wrong += got != 0 || lse[i] != -INFINITY;
+                continue;
+            }
+            for (int j = 0; j < TILES * COLS; j++) {
+                double e = exp((double)scores[i][j] - largest);
+                sum += e, mean += e * (double)values[j];
+            }
+            worst_lse = fmax(worst_lse, isfinite(lse[i]) ? fabs((double)lse[i] - (largest + log(sum))) : INFINITY);
+            worst_mean = fmax(worst_mean, isfinite(got) ? fabs(got - mean / sum) : INFINITY);
+        }
+    }
+    tap_ok(worst_lse < 1e-4 && worst_mean < 1e-5, "softmax in tiles, and merged from two states (largest errors %.2g, %.2g)", worst_lse,
+           worst_mean);
+    tap_ok(!hidden_wrong, "softmax of hidden tiles and hidden rows; the return value tells of factors other than 1 (%d wrong)",
+           hidden_wrong);
+}
+#endif
+
+int main(void) {
+    rng r;
+    const char *why = NULL;
+    if (PLACE == MEMORY_DEVICE && !memory_has_device(&why)) {
+        tap_skip("primitives on the GPU: %s", why);
+        return tap_end();
+    }
+    r = rng_new(rng_seed(), 40);
+    product("f32", FA_F32, 0, &r);
+    product("f16", FA_F16, 1, &r);
+    product("bf16", FA_BF16, 2, &r);
+    gathers(&r);
+#if !defined(__CUDACC__)
+    softmax_rows(&r);
+#endif
+    return tap_end();
+}
