@@ -78,22 +78,9 @@ FA_HOOK const void *cache_row(const struct cache *u, int token) {
 #include <fa/mma.h>
 
 #define FA_NAME online /* online_state, online_update() ... */
-#if ON_GPU             /* what a thread has of a 64 x 64 product of 4 warps; a core of the CPU has all of it */
-#define FA_ROWS (BLOCK_M / WARPS / 8)
-#define FA_COLS (BLOCK_N / 4)
-#else
-#define FA_ROWS BLOCK_M
-#define FA_COLS BLOCK_N
-#endif
+#define FA_M BLOCK_M   /* of what the product qk leaves */
+#define FA_N BLOCK_N
 #include <fa/softmax.h>
-
-#if ON_GPU
-#define THREAD ((int)threadIdx.x)
-#define BARRIER() __syncthreads()
-#else /* one core is the whole block */
-#define THREAD 0
-#define BARRIER() (void)0
-#endif
 
 KERNEL paged_kernel(problem p) {
     SHARED union { /* o takes the place of q in the end */
@@ -101,6 +88,7 @@ KERNEL paged_kernel(problem p) {
     } qo;
     SHARED k_rows_tile k;
     SHARED v_rows_tile v;
+    const int thread = q_rows_thread();
     int tiles = (p.seqlen + BLOCK_M - 1) / BLOCK_M, head = BLOCK / tiles, count = p.seqlen / PAGE;
     struct cache keys, values;
     keys.pages = (const int *)p.scratch, keys.pool = (const uint16_t *)(keys.pages + count);
@@ -121,30 +109,30 @@ KERNEL paged_kernel(problem p) {
     float alpha[qk_ROWS], inverse[qk_ROWS], lse[qk_ROWS];
     online_init(&state);
     pv_zero(&o);
-    q_rows_load(&qo.q, q_block, THREAD);
+    q_rows_load(&qo.q, q_block, thread);
     for (int key = 0; key < p.seqlen; key += BLOCK_N) {
         k_source.row = v_source.row = key;
-        k_rows_load(&k, k_source, THREAD);
-        v_rows_load(&v, v_source, THREAD);
+        k_rows_load(&k, k_source, thread);
+        v_rows_load(&v, v_source, thread);
         k_rows_commit();
         k_rows_wait(0);
-        BARRIER(); /* the tiles are there, for everybody */
+        q_rows_barrier(); /* the tiles are there, for everybody */
         qk_zero(&s);
-        qk_mma(&s, &qo.q, &k, THREAD);
+        qk_mma(&s, &qo.q, &k, thread);
         for (int c = 0; c < qk_COLS; c++) /* keys beyond the end do not count */
             for (int r = 0; r < qk_ROWS; r++)
-                if (key + qk_col(THREAD, c) >= p.seqlen) s.x[qk_AT(r, c)] = -INFINITY;
+                if (key + qk_col(thread, c) >= p.seqlen) s.x[qk_AT(r, c)] = -INFINITY;
         online_update(&state, s.x, scale_log2, alpha); /* s becomes weights */
         pv_scale_rows(&o, alpha);
         pv_pack(&weights, s.x);
-        pv_mma(&o, &weights, &v, THREAD);
-        BARRIER(); /* everybody is done with the tiles */
+        pv_mma(&o, &weights, &v, thread);
+        q_rows_barrier(); /* everybody is done with the tiles */
     }
     online_finish(&state, p.scale, inverse, lse);
     pv_normalize(&o, inverse);
-    pv_to_tile(&o, &qo.o, THREAD);
-    BARRIER();
-    q_rows_store(&qo.o, o_block, THREAD);
+    pv_to_tile(&o, &qo.o, thread);
+    q_rows_barrier();
+    q_rows_store(&qo.o, o_block, thread);
 }
 
 static void paged(const problem *p) {

@@ -32,13 +32,16 @@
  * | parameter  | required | default   | meaning |
  * |------------|----------|-----------|---------|
  * | FA_NAME    | yes      |           | prefix of what is generated |
- * | FA_ROWS    | yes      |           | rows of a tile that an owner holds |
- * | FA_COLS    | yes      |           | columns of it that an owner holds |
+ * | FA_M, FA_N | this     |           | the scores are what a product of fa/mma.h with these and FA_WARPS leaves |
+ * | FA_WARPS   | no       | 4         | warps that share the product (GPU) |
+ * | FA_ROWS    | or this  |           | rows of a tile that an owner holds |
+ * | FA_COLS    | and this |           | columns of it that an owner holds |
  * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
+ * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: up to 1e9 in size, one instruction less a score |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80 |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
  * an element in the array: row-major on GPUs, column-major on the CPU, whose vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
@@ -48,8 +51,12 @@
 #include <fa/arch/begin.h>
 #define FA__SM(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 
+#if defined(FA_M) && defined(FA_N) && !defined(FA_ROWS) && !defined(FA_COLS)
+#define FA_ROWS FA__FRAGMENT_ROWS(FA_M, FA_WARPS)
+#define FA_COLS FA__FRAGMENT_COLS(FA_N)
+#endif
 #if !defined(FA_ROWS) || FA_ROWS + 0 < 1
-FA__REQUIRE(0, "define FA_ROWS, the rows of a tile that an owner holds: 1 or more");
+FA__REQUIRE(0, "define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS, the rows of a tile that an owner holds: 1 or more");
 #undef FA_ROWS
 #define FA_ROWS 1
 #endif
@@ -57,6 +64,9 @@ FA__REQUIRE(0, "define FA_ROWS, the rows of a tile that an owner holds: 1 or mor
 FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or more");
 #undef FA_COLS
 #define FA_COLS 1
+#endif
+#if !defined(FA_WIDE)
+#define FA_WIDE 1
 #endif
 #if !defined(FA_OWNERS)
 #define FA_OWNERS FA__SHARED_ROWS
@@ -68,6 +78,8 @@ FA__REQUIRE(FA_OWNERS == 1 || FA_OWNERS == 2 || FA_OWNERS == 4 || FA_OWNERS == 8
 typedef struct FA__SM(_state) {
     float max[FA_ROWS], sum[FA_ROWS];
 } FA__SM(_state);
+
+enum { FA__SM(_ROWS) = FA_ROWS, FA__SM(_COLS) = FA_COLS };
 
 /* Independent chains of a row's reduction: with few rows, a single chain waits for its own latency. */
 enum { FA__SM(_CHAINS) = FA_ROWS >= FA__CHAINS || FA_COLS < FA__CHAINS ? 1 : FA__CHAINS / FA_ROWS };
@@ -92,30 +104,30 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
  * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
  */
 FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
-    enum { CHAINS = FA__SM(_CHAINS) };
-    float part[CHAINS * FA_ROWS], offset[FA_ROWS];
+    enum { FA__COUNT = FA__SM(_CHAINS) };
+    float part[FA__COUNT * FA_ROWS], offset[FA_ROWS];
     int rescale = 0;
     /* Several chains: the maximum and the sum are latency-bound otherwise. */
     FA__UNROLL
-    for (int i = 0; i < CHAINS * FA_ROWS; i++) part[i] = state->max[i % FA_ROWS];
+    for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = state->max[i % FA_ROWS];
     FA__UNROLL
     for (int c = 0; c < FA_COLS; c++)
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
-            int i = c % CHAINS * FA_ROWS + r;
+            int i = c % FA__COUNT * FA_ROWS + r;
             part[i] = fa__maxf(s[FA__SM(_AT)(r, c)], part[i]);
         }
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         float largest = part[r];
         FA__UNROLL
-        for (int h = 1; h < CHAINS; h++) largest = fa__maxf(part[h * FA_ROWS + r], largest);
+        for (int h = 1; h < FA__COUNT; h++) largest = fa__maxf(part[h * FA_ROWS + r], largest);
         largest = FA__OP(row_max)(largest, FA_OWNERS);
         float old = state->max[r];
         int stale = (largest - old) * scale_log2 <= FA__STALE_LIMIT; /* false when both are -inf */
         largest = stale ? old : largest;
-        offset[r] = largest == -INFINITY ? 0.0f : -(largest * scale_log2);
-        alpha[r] = stale ? 0.0f : old * scale_log2 + offset[r];
+        offset[r] = largest == -INFINITY ? 0.0f : FA_WIDE ? -largest : -(largest * scale_log2);
+        alpha[r] = stale ? 0.0f : FA_WIDE ? (old + offset[r]) * scale_log2 : old * scale_log2 + offset[r];
         rescale |= !stale;
         state->max[r] = largest;
     }
@@ -128,16 +140,16 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
     FA__UNROLL
-    for (int i = 0; i < CHAINS * FA_ROWS; i++) part[i] = 0.0f;
+    for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = 0.0f;
     FA__UNROLL
     for (int c = 0; c < FA_COLS; c++) {
 #if FA__ARCH == FA_CPU
-        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, offset, FA_ROWS);
+        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, offset, FA_ROWS, FA_WIDE);
 #else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
-            int at = FA__SM(_AT)(r, c), i = c % CHAINS * FA_ROWS + r;
-            s[at] = fa__exp2(FA__OP(fma)(s[at], scale_log2, offset[r]));
+            int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
+            s[at] = fa__exp2(FA_WIDE ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
             part[i] += s[at];
         }
 #endif
@@ -146,7 +158,7 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
     for (int r = 0; r < FA_ROWS; r++) {
         float sum = part[r];
         FA__UNROLL
-        for (int h = 1; h < CHAINS; h++) sum += part[h * FA_ROWS + r];
+        for (int h = 1; h < FA__COUNT; h++) sum += part[h * FA_ROWS + r];
         state->sum[r] += sum;
     }
     return rescale;
@@ -159,9 +171,9 @@ FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other,
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         float largest = fa__maxf(other->max[r], state->max[r]);
-        float base = largest == -INFINITY ? 0.0f : largest * scale_log2;
-        weight[r] = fa__exp2(state->max[r] * scale_log2 - base);
-        other_weight[r] = fa__exp2(other->max[r] * scale_log2 - base);
+        float base = largest == -INFINITY ? 0.0f : largest;
+        weight[r] = fa__exp2((state->max[r] - base) * scale_log2);
+        other_weight[r] = fa__exp2((other->max[r] - base) * scale_log2);
         state->sum[r] = state->sum[r] * weight[r] + other->sum[r] * other_weight[r];
         state->max[r] = largest;
     }
@@ -180,7 +192,10 @@ FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *in
 
 #undef FA__STALE_LIMIT
 #undef FA__SM
+#undef FA_M
+#undef FA_N
 #undef FA_ROWS
 #undef FA_COLS
 #undef FA_OWNERS
+#undef FA_WIDE
 #include <fa/arch/end.h>

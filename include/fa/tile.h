@@ -40,12 +40,13 @@
  * | FA_ARCH        | no       | by the compiler | FA_CPU or 80 |
  * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_tile (a type to place in shared memory, 16-byte aligned), NAME_load(), NAME_commit(), NAME_wait().
+ * Generates NAME_tile (a type to place in shared memory, 16-byte aligned), NAME_load(), NAME_commit(), NAME_wait(),
+ * NAME_barrier() and NAME_thread().
  * For results: NAME_at(), the address of an element of an FA_OPERAND_A tile, and NAME_store(), tile to memory.
  *
  * All threads of the FA_WARPS warps call NAME_load() with their index; it only starts the copy. NAME_commit() closes a
- * group of loads, NAME_wait(n) returns when all but the latest n groups of the calling thread have landed; then a block
- * barrier (__syncthreads) makes the tile visible to everybody. On the CPU a load is done when it returns.
+ * group of loads, NAME_wait(n) returns when all but the latest n groups of the calling thread have landed; then NAME_barrier()
+ * makes the tile visible to everybody. On the CPU a load is done when it returns.
  *
  * Sources: cp.async, PTX ISA "Data Movement and Conversion Instructions"; the odd row pitch in units of 16 bytes, which
  * keeps ldmatrix free of bank conflicts, is standard practice.
@@ -110,6 +111,11 @@ FA__FN int FA__TILE(_cols)(fa_block block) { return block.cols < FA_COLS ? block
 FA__FN void FA__TILE(_commit)(void) { FA__OP(copy_commit)(); }
 /* Waits until all but the latest `pending` groups of this thread have landed. */
 FA__FN void FA__TILE(_wait)(int pending) { FA__OP(copy_wait)(pending); }
+
+/* The block barrier: afterwards what all threads have waited for, or written, is visible to all. */
+FA__FN void FA__TILE(_barrier)(void) { FA__OP(barrier)(); }
+/* The caller's index in its thread block. */
+FA__FN int FA__TILE(_thread)(void) { return FA__OP(thread)(); }
 
 #undef FA__ELEMENT
 #undef FA__TILE

@@ -26,15 +26,24 @@
 #define FA__ARCH FA_CPU
 #endif
 
+/* What cannot be is said once, and the CPU stands in, so that one mistake gives one message. */
+#if FA__ARCH == 80 && !defined(__CUDACC__)
+FA__REQUIRE(0, "FA_ARCH 80 needs nvcc: compile this file with nvcc, or write FA_ARCH FA_CPU");
+#undef FA__ARCH
+#define FA__ARCH FA_CPU
+#elif FA__ARCH == 90 || FA__ARCH == 100
+FA__REQUIRE(0, "FA_ARCH 90 and 100 have no schedule of their own in this version: write FA_ARCH 80, which runs on these GPUs");
+#undef FA__ARCH
+#define FA__ARCH FA_CPU
+#elif FA__ARCH != 80 && FA__ARCH != FA_CPU
+FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU or 80, or leave it out");
+#undef FA__ARCH
+#define FA__ARCH FA_CPU
+#endif
+
 #if FA__ARCH == 80
-#if defined(__CUDACC__)
 #include <fa/arch/sm80/ops.h>
 #define FA__FN static __device__ __forceinline__ FA_UNUSED
-#else
-FA__REQUIRE(0, "FA_ARCH 80 needs nvcc: compile this file with nvcc, or write FA_ARCH FA_CPU");
-#include <fa/arch/cpu/ops.h>
-#define FA__FN FA_HOOK
-#endif
 #define FA__TARGET
 #define FA__UNROLL _Pragma("unroll")
 #define FA__SHARED_ROWS 4
@@ -46,13 +55,6 @@ FA__REQUIRE(0, "FA_ARCH 80 needs nvcc: compile this file with nvcc, or write FA_
 #define FA__OP(name) fa_sm80_##name
 #define FA__LAYER(part) <fa/arch/sm80/part.h>
 #else
-#if FA__ARCH == 90 || FA__ARCH == 100
-FA__REQUIRE(0, "FA_ARCH 90 and 100 have no schedule of their own in this version: write FA_ARCH 80, which runs on these GPUs");
-#elif FA__ARCH != FA_CPU
-FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU or 80, or leave it out");
-#undef FA__ARCH
-#define FA__ARCH FA_CPU
-#endif
 #include <fa/arch/cpu/ops.h>
 #define FA__FN static inline __attribute__((always_inline, unused)) FA__TARGET
 #define FA__TARGET FA__CPU_TARGET(FA__ISA)

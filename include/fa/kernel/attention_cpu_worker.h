@@ -48,6 +48,7 @@
 #define FA__PART FA__CAT(FA__VARIANT, _softmax)
 #define FA_ROWS FA_BLOCK_M
 #define FA_COLS FA_BLOCK_N
+#define FA_WIDE FA__HAS_SCORE
 #include <fa/softmax.h>
 
 #include <fa/arch/dtype.h>
@@ -75,8 +76,8 @@ typedef struct FA__LOOP(_shared) {
 #if FA__HAS_MASK || FA__HAS_SCORE
 /* Rows `first` to `end` of the block; at.query, at.key and at.distance are set here. Hooks see neither a query nor a key
  * beyond the end. */
-FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end, int hooked, int masked,
-                                   int few) {
+FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end, int hooked,
+                                   int masked, int few) {
     int cols = box.keys.end - box.keys.begin;
     float distance[FA_BLOCK_M]; /* of the first key */
     for (int r = 0; r < FA_BLOCK_M; r++)
@@ -134,14 +135,14 @@ FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int r
 
 /* The scores of a tile; those beyond the end of the keys are masked. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int masked) {
+    int cols = box.keys.end - box.keys.begin;
 #if FA__HAS_MASK || FA__HAS_SCORE
     if (FA__HAS_SCORE || masked) {
         int rows = box.queries.end - box.queries.begin, whole = rows & ~15; /* of these, vectors without a remainder */
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
-        if (box.keys.end - box.keys.begin == FA_BLOCK_N) {
-            FA__LOOP(_add_bias)(s, p, box, whole);
-            if (masked) FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 0, 1, 0);
-        } else FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 1, masked, 0);
+        if (cols < FA_BLOCK_N) whole = 0;
+        FA__LOOP(_add_bias)(s, p, box, whole);
+        if (masked) FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 0, masked, 0);
 #else
         FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 1, masked, 0);
 #endif
@@ -153,7 +154,7 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 #else
     (void)p, (void)at, (void)masked;
 #endif
-    for (int i = (box.keys.end - box.keys.begin) * FA_BLOCK_M; i < FA_BLOCK_N * FA_BLOCK_M; i++) s[i] = -INFINITY;
+    for (int i = cols * FA_BLOCK_M; i < FA_BLOCK_N * FA_BLOCK_M; i++) s[i] = -INFINITY;
 }
 
 /* ---- the schedule ---- */
@@ -215,7 +216,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         fa_tile_class of[FA__GROUP];
         int visited = 0;
         for (int i = 0; i < blocks; i++) {
-            of[i] = FA__ATTN(__classify)(p, FA__LOOP(_block)(box, i), tile * FA_BLOCK_N, FA_BLOCK_N);
+            fa_box part = FA__LOOP(_block)(box, i);
+            of[i] = FA__HAS_MASK ? FA__ATTN(__class)(p, &part, tile * FA_BLOCK_N) : FA_FULL;
             visited |= of[i] != FA_EMPTY;
         }
         if (!visited) continue;

@@ -54,6 +54,7 @@
 #define FA__PART FA__CAT(FA__VARIANT, _softmax)
 #define FA_ROWS FA__FRAGMENT_ROWS(FA_BLOCK_M, FA_WARPS)
 #define FA_COLS FA__FRAGMENT_COLS(FA_BLOCK_N)
+#define FA_WIDE FA__HAS_SCORE
 #include <fa/softmax.h>
 
 #include <fa/arch/dtype.h>

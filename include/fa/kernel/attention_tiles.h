@@ -62,7 +62,7 @@
 #undef FA_STAGES
 #endif
 #if !defined(FA_WARPS)
-#define FA_WARPS FA__TABLE_WARPS
+#define FA_WARPS ((FA_BLOCK_M + FA__TABLE_M / FA__TABLE_WARPS - 1) / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows a warp as the table has */
 #endif
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES

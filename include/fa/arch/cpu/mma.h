@@ -51,8 +51,8 @@ FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vecto
     const FA__VEC zero = FA__CPU_OP(splat)(0.0f);
     FA__EACH_COLUMN(FA__DECLARE)
     if (accumulate) { FA__EACH_COLUMN(FA__LOAD) }
-    for (int k = 0; k < steps; k += 4, a += 4 * FA_M, b += 4 * B_ROW) {
-        FA__STEP(0) FA__STEP(1) FA__STEP(2) FA__STEP(3)
+    for (int k = 0; k < steps; k += 2, a += 2 * FA_M, b += 2 * B_ROW) {
+        FA__STEP(0) FA__STEP(1)
     }
     FA__EACH_COLUMN(FA__STORE)
 }

@@ -42,6 +42,7 @@ FA_HOOK int fa_cpu_lowest_bit(uint32_t x) {
     return 0;
 }
 FA_HOOK int fa_cpu_opaque(int x) { return x; }
+FA_HOOK int fa_cpu_thread(void) { return 0; }
 FA_HOOK void fa_cpu_barrier(void) {}
 FA_HOOK void fa_cpu_copy_commit(void) {}
 FA_HOOK void fa_cpu_copy_wait(int pending) { (void)pending; }

@@ -36,15 +36,16 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
     for (; i < n; i++) x[i] = fa__exp2_cpu(x[i]);
 }
 
-/* s[i] = 2^(s[i] * scale + offset[i]); sum[i] += s[i] */
-FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n) {
+/* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i] */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, int wide) {
     enum { LANES = FA__CPU_LANES(FA__ISA) };
     int i = 0;
     for (; i + LANES <= n; i += LANES) {
         FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(s + i), *total = (FA__CPU_OP(any) *)(sum + i);
-        FA__CPU_OP(vec) weight = FA__CPU_OP(horner)(*at, FA__CPU_OP(splat)(scale), *(const FA__CPU_OP(any) *)(offset + i));
+        FA__CPU_OP(vec) factor = FA__CPU_OP(splat)(scale), add = *(const FA__CPU_OP(any) *)(offset + i);
+        FA__CPU_OP(vec) weight = wide ? FA__CPU_OP(horner)(*at + add, factor, FA__CPU_OP(splat)(0.0f)) : FA__CPU_OP(horner)(*at, factor, add);
         *at = weight = FA__CPU_OP(exp2)(weight);
         *total += weight;
     }
-    for (; i < n; i++) sum[i] += s[i] = fa__exp2_cpu(s[i] * scale + offset[i]);
+    for (; i < n; i++) sum[i] += s[i] = fa__exp2_cpu(wide ? (s[i] + offset[i]) * scale : s[i] * scale + offset[i]);
 }

@@ -54,6 +54,8 @@ FA__DEVICE int fa_sm80_lowest_bit(uint32_t x) { return __ffs((int)x) - 1; }
 
 /* ---- shared memory and copies ---- */
 
+FA__DEVICE int fa_sm80_thread(void) { return (int)threadIdx.x; }
+
 /* All threads of the block. */
 FA__DEVICE void fa_sm80_barrier(void) { __syncthreads(); }
 
