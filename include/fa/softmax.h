@@ -185,8 +185,8 @@ FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *in
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         float sum = FA__OP(row_sum)(state->sum[r], FA_OWNERS);
-        inverse[r] = sum == 0.0f ? 0.0f : 1.0f / sum;
-        lse[r] = sum == 0.0f ? -INFINITY : state->max[r] * scale + logf(sum);
+        inverse[r] = sum == 0.0f ? 0.0f : fa__reciprocal(sum);
+        lse[r] = sum == 0.0f ? -INFINITY : state->max[r] * scale + fa__log(sum);
     }
 }
 

@@ -104,6 +104,17 @@ FA_HOOK float fa__exp2(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+/* rcp.approx and lg2.approx: 1 unit in the last place, and 2^-22 absolutely near 1 (PTX ISA). */
+FA_HOOK float fa__reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+FA_HOOK float fa__log(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y * FA__LN_2;
+}
 /* For half-precision inputs one instruction (relative error 2^-11), else the accurate one. */
 FA_HOOK float fa__tanh(float x, int dtype) {
     if (dtype == FA_F16 || dtype == FA_BF16) {
@@ -115,6 +126,8 @@ FA_HOOK float fa__tanh(float x, int dtype) {
 }
 #else
 FA_HOOK float fa__exp2(float x) { return fa__exp2_cpu(x); }
+FA_HOOK float fa__reciprocal(float x) { return 1.0f / x; }
+FA_HOOK float fa__log(float x) { return logf(x); }
 FA_HOOK float fa__tanh(float x, int dtype) {
     (void)dtype;
     return fa__tanh_accurate(x);

@@ -104,6 +104,15 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
 #endif
 
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
+/* Asks for the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed. */
+FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
+    const fa_attention_args *a = &p->args;
+    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    for (int row = box.queries.begin; row < box.queries.end; row++)
+        for (int key = box.keys.begin; key < box.keys.end; key += 64 / (int)sizeof *bias)
+            __builtin_prefetch(bias + row * a->bias_stride_query + key);
+}
+
 /* The hook fa_bias for whole vectors of rows: its rows lie across the vectors, which would gather element by element. */
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
     enum { LANES = FA__CPU_LANES(FA__ISA) };
@@ -163,6 +172,9 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared, FA__LOOP(_rows) * rows,
                             fa_tile_class of) {
     float alpha[FA_BLOCK_M];
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
+    FA__LOOP(_prefetch_bias)(p, box);
+#endif
     FA__LOOP(_qk_product)(&shared->s, &rows->qo.q, &shared->k, 0);
     if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(shared->s.x, p, at, box, 1);
     else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);

@@ -64,15 +64,29 @@ FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
     for (int i = thread; i < (int)(sizeof tile->x / 4); i += FA_WARPS * 32) x[i] ^= sign;
 }
 
-/* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time. */
+/* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time: a batch is read from shared
+ * memory before it is written, so that its reads do not wait for each other. */
 FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
-    enum { UNITS = FA_COLS * (int)sizeof(FA__ELEMENT) / 16, THREADS = FA_WARPS * 32 };
-#pragma unroll 4
-    for (int i = thread; i < FA_ROWS * UNITS; i += THREADS) {
-        int row = i / UNITS, unit = i % UNITS, at = to.row + row;
-        if (at < to.rows && unit * (16 / (int)sizeof(FA__ELEMENT)) < to.cols) {
-            FA__ELEMENT *out = (FA__ELEMENT *)(uintptr_t)to.data + at * to.stride_row;
-            *((uint4 *)out + unit) = *(const uint4 *)(tile->x + row * FA__TILE(_PITCH) + unit * 16);
+    enum {
+        FA__UNITS = FA_COLS * (int)sizeof(FA__ELEMENT) / 16,
+        FA__THREADS = FA_WARPS * 32,
+        FA__COPIES = (FA_ROWS * FA__UNITS + FA__THREADS - 1) / FA__THREADS,
+        FA__BATCH = FA__COPIES < 8 ? FA__COPIES : 8
+    };
+#pragma unroll
+    for (int batch = 0; batch < FA__COPIES; batch += FA__BATCH) {
+        uint4 x[FA__BATCH];
+#pragma unroll
+        for (int i = 0; i < FA__BATCH; i++) {
+            int at = (batch + i) * FA__THREADS + thread, row = at / FA__UNITS, unit = at % FA__UNITS;
+            if (at < FA_ROWS * FA__UNITS) x[i] = *(const uint4 *)(tile->x + row * FA__TILE(_PITCH) + unit * 16);
+        }
+#pragma unroll
+        for (int i = 0; i < FA__BATCH; i++) {
+            int at = (batch + i) * FA__THREADS + thread, row = at / FA__UNITS, unit = at % FA__UNITS;
+            int inside = (unsigned)(to.row + row) < (unsigned)to.rows && unit * (16 / (int)sizeof(FA__ELEMENT)) < to.cols;
+            unsigned char *out = (unsigned char *)(uintptr_t)to.data + (to.row + row) * (to.stride_row * (int)sizeof(FA__ELEMENT));
+            if (at < FA_ROWS * FA__UNITS && inside) *(uint4 *)(out + unit * 16) = x[i];
         }
     }
 }
