@@ -2,8 +2,8 @@
  * @file math.h
  * @brief The few functions of a real number that the kernels need, for every architecture.
  *
- * The CPU versions have no branches, so that the compiler vectorises the loops around them. The coefficients are minimax
- * fits of our own; errors were measured against double precision over all of the range.
+ * The CPU versions have no branches, so that the compiler vectorises the loops around them. The coefficients are
+ * minimax fits of our own; errors were measured against double precision over all of the range.
  */
 #ifndef FA_ARCH_MATH_H
 #define FA_ARCH_MATH_H
@@ -33,9 +33,9 @@ FA_HOOK float fa__maxf(float a, float b) {
 #define FA__EXP2_SHIFT (12582912.0f + 126.0f)
 
 /* 2^x for x < 128, and 0 below -125.5, so that no result is subnormal (which would slow every product down); NaN stays
- * NaN. x = n + f with |f| <= 1/2: adding 1.5 * 2^23 + 126 leaves n + 126, the exponent of 2^(n - 1), in the low bits of the
- * sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without fused
- * multiply-add). The softmax has it in vectors (arch/cpu/vector.h). */
+ * NaN. x = n + f with |f| <= 1/2: adding 1.5 * 2^23 + 126 leaves n + 126, the exponent of 2^(n - 1), in the low bits of
+ * the sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without fused multiply-
+ * add). The softmax has it in vectors (arch/cpu/vector.h). */
 FA_HOOK float fa__exp2_cpu(float x) {
     float clamped = fa__maxf(FA__EXP2_LOWEST, x), shifted = clamped + FA__EXP2_SHIFT;
     float f = clamped - (shifted - FA__EXP2_SHIFT), p = 2.0f * FA__EXP2_FIRST;
@@ -45,9 +45,9 @@ FA_HOOK float fa__exp2_cpu(float x) {
     return p * fa__from_bits(fa__bits(shifted) << 23);
 }
 
-/* tanh as x P(x^2) / Q(x^2) up to 9.01, where it rounds to 1 (minimax in relative error, 2.1e-8). The largest error is 5.2
- * units in the last place (5.8 without fused multiply-add). Bounds, sign and NaN are dealt with as integers: gcc makes
- * branches of selections between floats, which keep it from vectorising. */
+/* tanh as x P(x^2) / Q(x^2) up to 9.01, where it rounds to 1 (minimax in relative error, 2.1e-8). The largest error is
+ * 5.2 units in the last place (5.8 without fused multiply-add). Bounds, sign and NaN are dealt with as integers: gcc
+ * makes branches of selections between floats, which keep it from vectorising. */
 FA_HOOK float fa__tanh_accurate(float x) {
     const int32_t most = 0x41102900; /* 9.01 */
     int32_t u = (int32_t)fa__bits(x), size = u & 0x7FFFFFFF, is_nan = -(int32_t)(size > 0x7F800000);

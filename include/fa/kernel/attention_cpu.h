@@ -6,12 +6,16 @@
 enum {
     FA__ATTN(__block_bytes) = FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4,
     FA__ATTN(__most) = 131072 / FA__ATTN(__block_bytes),
-    FA__ATTN(__group) = FA__ATTN(__most) < 1 ? 1 : FA__ATTN(__most) > 4 ? 4 : FA__ATTN(__most)
+    FA__ATTN(__group) = FA__ATTN(__most) < 1   ? 1
+                        : FA__ATTN(__most) > 4 ? 4
+                                               : FA__ATTN(__most)
 };
 #define FA__GROUP FA__ATTN(__group)
 
-/* The class of a tile of FA_BLOCK_N keys: one function for all instruction sets, since searching a mask takes long to compile. */
-static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box, int key0) {
+/* The class of a tile of FA_BLOCK_N keys: one function for all instruction sets, since searching a mask takes long to
+ * compile. */
+static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box,
+                                                                         int key0) {
     return FA__ATTN(__classify)(p, *box, key0, FA_BLOCK_N);
 }
 

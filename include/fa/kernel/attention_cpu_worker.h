@@ -1,9 +1,9 @@
 /* attention_cpu_worker.h: the schedule of the forward on one core, for the instruction set FA__ISA.
  *
- * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is brought
- * into the core's cache once, as floats, for all blocks of the group that the mask lets see it; S lives in the first-level
- * cache between its product, the softmax and the next product. A core computes as it loads: there is nothing to overlap,
- * so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
+ * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is
+ * brought into the core's cache once, as floats, for all blocks of the group that the mask lets see it; S lives in the
+ * first-level cache between its product, the softmax and the next product. A core computes as it loads: there is
+ * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
 
 /* ---- the pieces, from the public templates ---- */
 
@@ -74,10 +74,10 @@ typedef struct FA__LOOP(_shared) {
 /* ---- scores: hook, mask and the end of the sequence ---- */
 
 #if FA__HAS_MASK || FA__HAS_SCORE
-/* Rows `first` to `end` of the block; at.query, at.key and at.distance are set here. Hooks see neither a query nor a key
- * beyond the end. */
-FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end, int hooked,
-                                   int masked, int few) {
+/* Rows `first` to `end` of the block; at.query, at.key and at.distance are set here. Hooks see neither a query nor a
+ * key beyond the end. */
+FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end,
+                                   int hooked, int masked, int few) {
     int cols = box.keys.end - box.keys.begin;
     float distance[FA_BLOCK_M]; /* of the first key */
     for (int r = 0; r < FA_BLOCK_M; r++)
@@ -107,24 +107,27 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
 /* Asks for the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed. */
 FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
     const fa_attention_args *a = &p->args;
-    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    const FA__ELEMENT *bias =
+        (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
     for (int row = box.queries.begin; row < box.queries.end; row++)
         for (int key = box.keys.begin; key < box.keys.end; key += 64 / (int)sizeof *bias)
             __builtin_prefetch(bias + row * a->bias_stride_query + key);
 }
 
-/* The hook fa_bias for whole vectors of rows: its rows lie across the vectors, which would gather element by element. */
+/* The hook fa_bias for whole vectors of rows: its rows lie across them, so that a loop over it would gather. */
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
     enum { LANES = FA__CPU_LANES(FA__ISA) };
     const fa_attention_args *a = &p->args;
-    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head +
-                              box.queries.begin * a->bias_stride_query + box.keys.begin;
+    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch +
+                              box.head * a->bias_stride_head + box.queries.begin * a->bias_stride_query +
+                              box.keys.begin;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(p->scale);
     for (int row = 0; row < rows; row += LANES, bias += LANES * a->bias_stride_query) {
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
         float from[LANES * FA_BLOCK_N];
         for (int r = 0; r < LANES; r++)
-            for (int c = 0; c < FA_BLOCK_N; c += 8) FA__LOOP(_ktile__widen8)(from + r * FA_BLOCK_N + c, bias + r * a->bias_stride_query + c);
+            for (int c = 0; c < FA_BLOCK_N; c += 8)
+                FA__LOOP(_ktile__widen8)(from + r * FA_BLOCK_N + c, bias + r * a->bias_stride_query + c);
         const int64_t stride = FA_BLOCK_N;
 #else
         const float *from = bias;
@@ -169,8 +172,8 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 /* ---- the schedule ---- */
 
 /* One block of queries meets one tile of keys. */
-FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared, FA__LOOP(_rows) * rows,
-                            fa_tile_class of) {
+FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared,
+                            FA__LOOP(_rows) * rows, fa_tile_class of) {
     float alpha[FA_BLOCK_M];
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
     FA__LOOP(_prefetch_bias)(p, box);
@@ -178,7 +181,8 @@ FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LO
     FA__LOOP(_qk_product)(&shared->s, &rows->qo.q, &shared->k, 0);
     if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(shared->s.x, p, at, box, 1);
     else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);
-    if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&rows->o, alpha);
+    if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha))
+        FA__LOOP(_pv_scale_rows)(&rows->o, alpha);
     FA__LOOP(_pv_a) weights;
     FA__LOOP(_pv_pack)(&weights, shared->s.x);
     FA__LOOP(_pv_mma)(&rows->o, &weights, &shared->v, 0);
@@ -215,7 +219,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_rows) *rows = &shared->rows[i];
         q_block.row = box.queries.begin + i * FA_BLOCK_M;
         FA__LOOP(_qtile_load)(&rows->qo.q, q_block, 0);
-        if (p->negate) FA__LOOP(_qtile_negate)(&rows->qo.q, 0); /* a negative scale: the exponent's factor stays positive */
+        if (p->negate)
+            FA__LOOP(_qtile_negate)(&rows->qo.q, 0); /* a negative scale: the exponent's factor stays positive */
         FA__LOOP(_pv_zero)(&rows->o);
         FA__LOOP(_softmax_init)(&rows->state);
     }
@@ -253,13 +258,15 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_pv_to_tile)(&rows->o, &rows->qo.o, 0);
         FA__LOOP(_otile_store)(&rows->qo.o, o_block, 0);
         int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
-        if (a->lse) memcpy(a->lse + (batch * a->heads + head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
+        if (a->lse)
+            memcpy(a->lse + (batch * a->heads + head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
     }
 }
 
 /* A thread's share of the work. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
-    const FA__PARAMS p = *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers keep out of loops over hooks */
+    const FA__PARAMS p =
+        *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers keep out of loops over hooks */
     FA__LOOP(_shared) shared;
     for (int64_t item; (item = fa__job_next(job)) >= 0;)
         FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, (uint32_t)item, job->group * FA_BLOCK_M), &shared);

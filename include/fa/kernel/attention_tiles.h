@@ -12,12 +12,13 @@
 #endif
 
 #if FA__ARCH == FA_CPU
-/* Tiles stay in the second-level cache (at most 200 KB), S in the first. */
+/* 64 rows are four vectors of AVX-512. S (16 KB) stays in the first-level cache, and the tiles, on the stack, in the
+ * second-level one: 240 KB at most, together with the blocks that share them (attention_cpu.h). */
 #define FA__TABLE_M 64
-#if FA__WIDEST <= 128
+#if FA__WIDEST <= 192
 #define FA__TABLE_N 64
 #else
-#define FA__TABLE_N 32
+#define FA__TABLE_N 48
 #endif
 #define FA__TABLE_WARPS 1
 #define FA__TABLE_STAGES 1

@@ -47,6 +47,32 @@ static inline FA_UNUSED fa_status fa__cuda_failed(cudaError_t error, const char 
     }
 }
 
+/* Allows a kernel that much dynamic shared memory. By the driver's function, because cudaFuncSetAttribute() clears an
+ * error of the caller's that he has not looked at yet. */
+static inline FA_UNUSED cudaError_t fa__reserve_shared(const void *kernel, size_t bytes) {
+    enum { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
+    typedef int (*set_attribute)(void *function, int attribute, int value);
+    static void *set = NULL; /* cuFuncSetAttribute: every thread would write the same */
+    cudaFunction_t function;
+    cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
+    if (error != cudaSuccess) return error;
+    void *entry = __atomic_load_n(&set, __ATOMIC_RELAXED);
+    if (!entry) {
+#if CUDART_VERSION >= 12050
+        cudaDriverEntryPointQueryResult found;
+        error = cudaGetDriverEntryPointByVersion("cuFuncSetAttribute", &entry, 12000, cudaEnableDefault, &found);
+#elif CUDART_VERSION >= 12000
+        cudaDriverEntryPointQueryResult found;
+        error = cudaGetDriverEntryPoint("cuFuncSetAttribute", &entry, cudaEnableDefault, &found);
+#else
+        error = cudaGetDriverEntryPoint("cuFuncSetAttribute", &entry, cudaEnableDefault);
+#endif
+        if (error != cudaSuccess || !entry) return error != cudaSuccess ? error : cudaErrorInvalidValue;
+        __atomic_store_n(&set, entry, __ATOMIC_RELAXED);
+    }
+    return ((set_attribute)entry)(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes) == 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
  * for a GPU that has little (kernel/attention_tiles.h). */
 static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
@@ -72,7 +98,7 @@ static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kerne
         if (shared_bytes > (size_t)most)
             return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
                             name, shared_bytes, most);
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+        error = fa__reserve_shared(kernel, shared_bytes);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
     void *arguments[1] = {params};

@@ -1,10 +1,10 @@
 /* cpu/mma.h: the product on one core, which owns the whole of C, column by column: x[col * FA_M + row].
  *
- * Vectors run over rows. A panel of C (1 to 4 vectors of rows by 4 or 6 columns) stays in registers while k goes by; each
- * step takes a column of A, and one element of B for each of the panel's columns, spread over a vector (outer products,
- * as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). 24 accumulators of the 32
- * registers of AVX-512 and 12 of the 16 of AVX2 hide the latency of the multiply-add, and need fewer loads than it has
- * slots. FA_N is a multiple of 8, so six columns at a time leave 0, 2 or 4: fours make up for a 2. */
+ * Vectors run over rows. A panel of C (1 to 4 vectors of rows by 4 or 6 columns) stays in registers while k goes by;
+ * each step takes a column of A, and one element of B for each of the panel's columns, spread over a vector (outer
+ * products, as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). 24 accumulators of
+ * the 32 registers of AVX-512 and 12 of the 16 of AVX2 hide the latency of the multiply-add, and need fewer loads than
+ * it has slots. FA_N is a multiple of 8, so six columns at a time leave 0, 2 or 4: fours make up for a 2. */
 enum { FA__MMA(_ROWS) = FA_M, FA__MMA(_COLS) = FA_N };
 
 typedef struct FA__MMA(_acc) {
@@ -34,23 +34,38 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
 #define FA__EACH_COLUMN_OF(X, k) X(0, k) X(1, k) X(2, k) X(3, k) X(4, k) X(5, k)
 #define FA__AT_C(m, n) (*(FA__VEC *)(c + (n)*FA_M + (m)*LANES))
 #define FA__DECLARE_C(m, n) FA__VEC c##m##n = zero;
-#define FA__LOAD_C(m, n) if (m < vectors && n < columns) c##m##n = FA__AT_C(m, n);
-#define FA__STORE_C(m, n) if (m < vectors && n < columns) FA__AT_C(m, n) = c##m##n;
-#define FA__STEP_C(m, n) if (m < vectors) c##m##n = FA__CPU_OP(fma)(a##m, x, c##m##n);
+#define FA__LOAD_C(m, n) \
+    if (m < vectors && n < columns) c##m##n = FA__AT_C(m, n);
+#define FA__STORE_C(m, n) \
+    if (m < vectors && n < columns) FA__AT_C(m, n) = c##m##n;
+#define FA__STEP_C(m, n) \
+    if (m < vectors) c##m##n = FA__CPU_OP(fma)(a##m, x, c##m##n);
 #define FA__LOAD_A(m, k) FA__VEC a##m = m < vectors ? *(const FA__VEC *)(a + (k)*FA_M + m * LANES) : zero;
 #define FA__DECLARE(n) FA__EACH_ROW(FA__DECLARE_C, n)
 #define FA__LOAD(n) FA__EACH_ROW(FA__LOAD_C, n)
 #define FA__STORE(n) FA__EACH_ROW(FA__STORE_C, n)
-#define FA__COLUMN(n, k) if (n < columns) { FA__VEC x = FA__CPU_OP(splat)(b[(n)*B_COLUMN + (k)*B_ROW]); FA__EACH_ROW(FA__STEP_C, n) }
-#define FA__STEP(k) { FA__EACH_ROW(FA__LOAD_A, k) FA__EACH_COLUMN_OF(FA__COLUMN, k) }
+#define FA__COLUMN(n, k) \
+    if (n < columns) { \
+        FA__VEC x = FA__CPU_OP(splat)(b[(n)*B_COLUMN + (k)*B_ROW]); \
+        FA__EACH_ROW(FA__STEP_C, n) \
+    }
+#define FA__STEP(k) \
+    { FA__EACH_ROW(FA__LOAD_A, k) FA__EACH_COLUMN_OF(FA__COLUMN, k) }
 
-/* A panel of `vectors` vectors of rows by `columns` columns, which are compile-time constants, over `steps` of K: C += A * B,
- * or C = A * B. */
-FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vectors, int columns, int steps, int accumulate) {
-    enum { LANES = FA__CPU_LANES(FA__ISA), B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N, B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1 };
+/* A panel of `vectors` vectors of rows by `columns` columns, which are compile-time constants, over `steps` of K: C +=
+ * A * B, or C = A * B. */
+FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vectors, int columns, int steps,
+                             int accumulate) {
+    enum {
+        LANES = FA__CPU_LANES(FA__ISA),
+        B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
+        B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1
+    };
     const FA__VEC zero = FA__CPU_OP(splat)(0.0f);
     FA__EACH_COLUMN(FA__DECLARE)
-    if (accumulate) { FA__EACH_COLUMN(FA__LOAD) }
+    if (accumulate) {
+        FA__EACH_COLUMN(FA__LOAD)
+    }
     for (int k = 0; k < steps; k += 2, a += 2 * FA_M, b += 2 * B_ROW) {
         FA__STEP(0) FA__STEP(1)
     }
@@ -62,7 +77,10 @@ FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accu
     enum {
         LANES = FA__CPU_LANES(FA__ISA),
         MOST = LANES == 16 ? 4 : 2, /* vectors of a panel: a divisor of the rows' */
-        VECTORS = FA_M / LANES % MOST == 0 ? MOST : FA_M / LANES % 3 == 0 && MOST > 3 ? 3 : FA_M / LANES % 2 == 0 ? 2 : 1,
+        VECTORS = FA_M / LANES % MOST == 0            ? MOST
+                  : FA_M / LANES % 3 == 0 && MOST > 3 ? 3
+                  : FA_M / LANES % 2 == 0             ? 2
+                                                      : 1,
         SIXES = FA__CPU_FUSED(FA__ISA) ? FA_N / 6 - (FA_N % 6 == 2) : 0, /* without it, products need registers too */
         B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
         B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1,

@@ -2,8 +2,8 @@
  * @file cpu/ops.h
  * @brief The instruction layer of the CPU: what a kernel asks of its processor beyond plain C.
  *
- * Every instance is compiled for several instruction sets, of which fa__cpu_isa() picks one at run time. Operations that
- * differ carry the set's number at their end: FA__CPU_OP(name) is the one for FA__ISA.
+ * Every instance is compiled for several instruction sets, of which fa__cpu_isa() picks one at run time. Operations
+ * that differ carry the set's number at their end: FA__CPU_OP(name) is the one for FA__ISA.
  *
  *   vec     a vector of floats, which may alias any array of floats
  *   splat   a vector of equal elements
@@ -14,8 +14,10 @@
  *   max     the larger ones; b's where one is NaN
  *   widen   eight FA_F16 elements to floats, exactly
  *   narrow  eight floats to FA_F16, to nearest even
+ *   pieces, low, high, low2, high2   what a transposition is made of
  *
- * They are written with GNU vectors and a line of assembly each: <immintrin.h> takes longer to compile than an instance.
+ * They are written with GNU vectors and a line of assembly each: including <immintrin.h> takes as long as half of an
+ * instance.
  */
 #ifndef FA_ARCH_CPU_OPS_H
 #define FA_ARCH_CPU_OPS_H
@@ -72,7 +74,8 @@ FA_HOOK void fa_cpu_copy_wait(int pending) { (void)pending; }
 #endif
 
 /* What a template that is used by itself is compiled for: what the compiler was told to assume. */
-#if defined(__x86_64__) && defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#if defined(__x86_64__) && defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__)
 #define FA__ISA_NATIVE FA__ISA_AVX512
 #elif defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define FA__ISA_NATIVE FA__ISA_AVX2
@@ -100,8 +103,8 @@ static FA_UNUSED int fa__cpu_isa(void) {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512dq"))
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
             isa = FA__ISA_AVX512;
     }
     if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_BASE;
@@ -130,7 +133,9 @@ FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_fma_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b, fa_c
     return a * b + c;
 #endif
 }
-FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_horner_0(fa_cpu_vec_0 p, fa_cpu_vec_0 x, fa_cpu_vec_0 c) { return fa_cpu_fma_0(p, x, c); }
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_horner_0(fa_cpu_vec_0 p, fa_cpu_vec_0 x, fa_cpu_vec_0 c) {
+    return fa_cpu_fma_0(p, x, c);
+}
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_max_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) {
     fa_cpu_bits_0 larger = (fa_cpu_bits_0)(a > b);
     return (fa_cpu_vec_0)((larger & (fa_cpu_bits_0)a) | (~larger & (fa_cpu_bits_0)b));
@@ -211,7 +216,9 @@ FA__CPU_INLINE(1) void fa_cpu_widen_1(float *to, const fa_f16 *from) {
     *(fa_cpu_any_1 *)to = wide;
 }
 FA__CPU_INLINE(1) void fa_cpu_narrow_1(fa_f16 *to, const float *from) {
-    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(fa__halves *)to) : "x"(*(const fa_cpu_any_1 *)from)); /* 0: to nearest even */
+    __asm__("vcvtps2ph $0, %1, %0"
+            : "=m"(*(fa__halves *)to)
+            : "x"(*(const fa_cpu_any_1 *)from)); /* 0: to nearest even */
 }
 
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_splat_2(float x) {

@@ -79,8 +79,7 @@ FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, in
         if (from && cols == FA_COLS) FA__TILE(__widen)(to, from, FA_COLS);
         else FA__TILE(__widen)(to, from, from ? cols : 0);
 #if FA_OPERAND == FA_OPERAND_A
-        if (i == FA__TILE(_TOGETHER) - 1)
-            FA__TILE(__transpose)(tile->x + row - i, rows, 1);
+        if (i == FA__TILE(_TOGETHER) - 1) FA__TILE(__transpose)(tile->x + row - i, rows, 1);
 #endif
     }
 }

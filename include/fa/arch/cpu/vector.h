@@ -1,6 +1,6 @@
-/* cpu/vector.h: transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA. cpu/ops.h
- * includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep its
- * selections free of branches. */
+/* cpu/vector.h: transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA.
+ * cpu/ops.h includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep
+ * its selections free of branches. */
 
 /* 2^x as fa__exp2_cpu() has it. */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
@@ -13,10 +13,13 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
     return p * (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
 }
 
-/* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats apart. */
+/* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats
+ * apart. */
 FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(columns)(FA__CPU_OP(vec) column[4], const float *from, int64_t stride) {
     FA__CPU_OP(vec) a = FA__CPU_OP(pieces)(from, stride), b = FA__CPU_OP(pieces)(from + stride, stride);
-    FA__CPU_OP(vec) c = FA__CPU_OP(pieces)(from + 2 * stride, stride), d = FA__CPU_OP(pieces)(from + 3 * stride, stride);
+    FA__CPU_OP(vec)
+    c = FA__CPU_OP(pieces)(from + 2 * stride, stride),
+    d = FA__CPU_OP(pieces)(from + 3 * stride, stride);
     FA__CPU_OP(vec) ab = FA__CPU_OP(low)(a, b), cd = FA__CPU_OP(low)(c, d);
     column[0] = FA__CPU_OP(low2)(ab, cd);
     column[1] = FA__CPU_OP(high2)(ab, cd);
@@ -37,13 +40,16 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
 }
 
 /* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i] */
-FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, int wide) {
+FA__CPU_INLINE(FA__ISA)
+void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, int wide) {
     enum { LANES = FA__CPU_LANES(FA__ISA) };
     int i = 0;
     for (; i + LANES <= n; i += LANES) {
         FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(s + i), *total = (FA__CPU_OP(any) *)(sum + i);
         FA__CPU_OP(vec) factor = FA__CPU_OP(splat)(scale), add = *(const FA__CPU_OP(any) *)(offset + i);
-        FA__CPU_OP(vec) weight = wide ? FA__CPU_OP(horner)(*at + add, factor, FA__CPU_OP(splat)(0.0f)) : FA__CPU_OP(horner)(*at, factor, add);
+        FA__CPU_OP(vec)
+        weight = wide ? FA__CPU_OP(horner)(*at + add, factor, FA__CPU_OP(splat)(0.0f))
+                      : FA__CPU_OP(horner)(*at, factor, add);
         *at = weight = FA__CPU_OP(exp2)(weight);
         *total += weight;
     }

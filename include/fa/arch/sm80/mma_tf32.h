@@ -23,7 +23,8 @@ FA__FN int FA__MMA(_col_offset)(int c) {
 FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * (2 * FA__MMA(_WIDTH)) + FA__MMA(_col_offset)(c); }
 
 /* n operands as tf32, to nearest, and for FA_F32 their remainders: three instructions, where cvt.rna.tf32 alone takes four
- * on sm_90. A carry out of a NaN's bits may lose it from `big`; the remainder is then still NaN. */
+ * on sm_90. A carry out of a NaN's bits may lose it from `big`; the remainder is then still NaN. (That of an
+ * infinity is NaN too.) */
 FA__FN void FA__MMA(_split)(uint32_t *big, uint32_t *small, const uint32_t *x, int n) {
 #pragma unroll
     for (int i = 0; i < n; i++) {
