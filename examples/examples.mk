@@ -41,10 +41,10 @@ define run_examples
     $(BUILD)/examples/$$name.$(example_kind) || failed="$$failed $$name"; \
     EXAMPLES_NO_HEADING=1; export EXAMPLES_NO_HEADING; \
 done; echo; \
-$(BUILD)/examples/denoise.$(example_kind) --window 10 --out $(BUILD)/examples $(IMAGE) || failed="$$failed denoise"; \
+$(BUILD)/examples/denoise.$(example_kind) --window 10 --out $(BUILD)/examples "$(IMAGE)" || failed="$$failed denoise"; \
 if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 endef
 
 run:
 	@$(MAKE) --no-print-directory --silent $(BUILD)/examples/denoise.$(example_kind)
-	@$(BUILD)/examples/denoise.$(example_kind) --out $(BUILD)/run $(ARGS) $(IMAGE)
+	@$(BUILD)/examples/denoise.$(example_kind) --out $(BUILD)/run $(ARGS) "$(IMAGE)"

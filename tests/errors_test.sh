@@ -120,8 +120,8 @@ primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h w
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: define FA_K"
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_A 9'; rejects cc "mma.h with FA_A 9" "bad: FA_A"
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_B 9'; rejects cc "mma.h with FA_B 9" "bad: FA_B"
-primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: define FA_ROWS"
-primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "bad: define FA_COLS"
+primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS"
+primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "FA_COLS"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
 rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"
 

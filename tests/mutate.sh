@@ -9,7 +9,7 @@ T=${BUILD:-build}/tests
 M=${BUILD:-build}/mutate
 list=tests/mutations.txt
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-flags="-std=c11 -O1 -w -Itests -pthread"
+flags="-std=c11 -Og -w -Itests -pthread"
 FA_SEED=${FA_SEED:-1} FA_ROUNDS=3
 export FA_SEED FA_ROUNDS
 limit=

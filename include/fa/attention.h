@@ -73,6 +73,12 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan);
 FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args);
 #else
 
+/* A hook that does not exist or takes another type of arguments is an error in C++ anyway; in C it would be a warning. */
+#if !defined(__cplusplus)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wincompatible-pointer-types"
+#pragma GCC diagnostic error "-Wimplicit-function-declaration"
+#endif
 #include <fa/arch/bind.h>
 #include <fa/arch/dtype.h>
 #if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || FA_HEAD_DIM % 8 != 0
@@ -205,6 +211,30 @@ FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int64_t *visi
     }
 }
 
+/* Derives the order of the work items, and their number, from p->blocks_m. */
+static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
+    const fa_attention_args *a = &p->args;
+    int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;
+    p->items = (uint32_t)(blocks * heads);
+    if (p->items == 0) return;
+    p->by_blocks_m = fa__divider_of((uint32_t)blocks);
+    p->by_heads = fa__divider_of((uint32_t)a->heads);
+    p->by_group = fa__divider_of((uint32_t)(a->heads / a->heads_kv));
+    int64_t bytes = (int64_t)a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT) + 1; /* of K and V of a head */
+    int64_t fit = FA__SECTION_BYTES / bytes * (a->heads / a->heads_kv);
+    fit = fit < 1 ? 1 : fit > heads ? heads : fit;
+    int64_t sections = (heads + fit - 1) / fit, section = (heads + sections - 1) / sections; /* of equal size */
+    p->section = (int)section;
+    p->pass_blocks = (int)((blocks + FA__PASSES - 1) / FA__PASSES);
+    p->passes = (int)((blocks + p->pass_blocks - 1) / p->pass_blocks);
+    p->last_pass_blocks = (int)blocks - (p->passes - 1) * p->pass_blocks;
+    p->by_pass = fa__divider_of((uint32_t)(heads * p->pass_blocks));
+    p->by_section = fa__divider_of((uint32_t)(section * p->pass_blocks));
+    p->by_last_pass_section = fa__divider_of((uint32_t)(section * p->last_pass_blocks));
+    p->by_section_heads = fa__divider_of((uint32_t)section);
+    p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
+}
+
 /* Checks the arguments and derives the parameters. */
 static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p) {
     static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT), FA_DTYPE,
@@ -225,25 +255,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
         return FA__FAIL(FA_ERROR_ARGUMENT, "%s: batch * heads * blocks of %d queries is %lld * %lld: at most 2^31 - 1 are possible in one call",
                         instance.name, FA_BLOCK_M, (long long)heads, (long long)blocks);
     p->blocks_m = (int)blocks;
-    p->items = (uint32_t)(blocks * heads);
-    if (p->items == 0) return FA_OK;
-    p->by_blocks_m = fa__divider_of((uint32_t)blocks);
-    p->by_heads = fa__divider_of((uint32_t)args->heads);
-    p->by_group = fa__divider_of((uint32_t)(args->heads / args->heads_kv));
-    int64_t bytes = (int64_t)args->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT) + 1;
-    int64_t section = FA__SECTION_BYTES / bytes * (args->heads / args->heads_kv);
-    section = section < 1 ? 1 : section > heads ? heads : section;
-    section = (heads + (heads + section - 1) / section - 1) / ((heads + section - 1) / section); /* sections of equal size */
-    p->section = (int)section;
-    p->passes = blocks < FA__PASSES ? (int)blocks : FA__PASSES;
-    p->pass_blocks = (int)((blocks + p->passes - 1) / p->passes);
-    p->passes = (int)((blocks + p->pass_blocks - 1) / p->pass_blocks);
-    p->last_pass_blocks = (int)blocks - (p->passes - 1) * p->pass_blocks;
-    p->by_pass = fa__divider_of((uint32_t)(heads * p->pass_blocks));
-    p->by_section = fa__divider_of((uint32_t)(section * p->pass_blocks));
-    p->by_last_pass_section = fa__divider_of((uint32_t)(section * p->last_pass_blocks));
-    p->by_section_heads = fa__divider_of((uint32_t)section);
-    p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
+    FA__ATTN(__order)(p);
     return FA_OK;
 }
 
@@ -283,6 +295,9 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__ELEMENT
 #include <fa/kernel/attention_tiles_end.h>
 #include <fa/arch/unbind.h>
+#if !defined(__cplusplus)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 #undef FA__ATTN

@@ -22,7 +22,7 @@ int rng_int(rng *r, int low, int high);
 int rng_one_in(rng *r, int n);
 /* Uniform in [0, 1). */
 double rng_uniform(rng *r);
-/* Mean 0, variance 1, at most 6 away from 0: a sum of twelve uniform numbers. */
+/* Mean 0, variance 1, less than 5 away from 0: a sum of eight uniform numbers. */
 double rng_normal(rng *r);
 
 #if defined(__cplusplus)

@@ -42,11 +42,7 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     for (job->group = FA__GROUP; job->group > 1; job->group--)
         if ((blocks + job->group - 1) / job->group * heads >= (int64_t)4 * job->threads || job->threads == 1) break;
     p->blocks_m = (int)((blocks + job->group - 1) / job->group);
-    p->items = (uint32_t)(p->blocks_m * heads);
-    if (p->items > 0) {
-        p->by_section = fa__divider_of((uint32_t)p->section * (uint32_t)p->blocks_m);
-        p->by_blocks_m = fa__divider_of((uint32_t)p->blocks_m);
-    }
+    FA__ATTN(__order)(p);
     if (job->threads > (int64_t)p->items && p->items > 0) job->threads = (int)p->items;
     job->params = p;
     job->items = p->items;

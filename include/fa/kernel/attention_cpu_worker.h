@@ -48,7 +48,7 @@
 #define FA__PART FA__CAT(FA__VARIANT, _softmax)
 #define FA_ROWS FA_BLOCK_M
 #define FA_COLS FA_BLOCK_N
-#define FA_WIDE FA__HAS_SCORE
+#define FA_WIDE 1
 #include <fa/softmax.h>
 
 #include <fa/arch/dtype.h>

@@ -60,6 +60,7 @@
 #endif
 #if FA__ARCH == FA_CPU
 #undef FA_WARPS
+#define FA_WARPS 1
 #undef FA_STAGES
 #endif
 #if !defined(FA_WARPS)

@@ -74,7 +74,14 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     if ((status = fa__check_tensor(of, "k", &a->k, a->batch, a->heads_kv, keys, of->head_dim, 0)) != FA_OK) return status;
     if ((status = fa__check_tensor(of, "v", &a->v, a->batch, a->heads_kv, keys, of->head_dim_v, 0)) != FA_OK) return status;
     if ((status = fa__check_tensor(of, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v, 1)) != FA_OK) return status;
-    FA__CHECK((uintptr_t)a->lse % 4 == 0, "%s: lse is %p: it must be aligned to 4 bytes", of->name, (void *)a->lse);
+    const struct {
+        const char *name;
+        const void *data;
+    } words[] = {{"lse", a->lse},           {"alibi_slopes", a->alibi_slopes}, {"key_bias", a->key_bias},
+                 {"prefix", a->prefix}, {"document_q", a->document_q},     {"document_k", a->document_k}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
+                  words[i].data);
     if (keys == 0) return FA_OK;
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
@@ -85,8 +92,8 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     if (of->needs & FA__NEED_ALIBI)
         FA__CHECK(a->alibi_slopes, "%s: alibi_slopes is NULL: fa_alibi needs %d floats, one a head", of->name, a->heads);
     if (of->needs & FA__NEED_SOFTCAP)
-        FA__CHECK(a->softcap > 0.0f && isfinite(a->softcap), "%s: softcap is %g: fa_softcap needs a cap greater than 0", of->name,
-                  (double)a->softcap);
+        FA__CHECK(a->softcap > 1e-30f && a->softcap < 1e30f, "%s: softcap is %g: fa_softcap needs a cap from 1e-30 to 1e30",
+                  of->name, (double)a->softcap);
     if (of->needs & FA__NEED_BIAS) {
         FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
         FA__CHECK((uintptr_t)a->bias % (uintptr_t)of->element_bytes == 0, "%s: bias is %p: it must be aligned to %d bytes", of->name,

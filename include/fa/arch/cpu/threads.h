@@ -76,7 +76,10 @@ static inline FA_UNUSED void fa__job_run(fa__job *job) {
     pthread_t others[FA__MAX_THREADS];
     pthread_attr_t attributes;
     int started = 0, with_attributes = pthread_attr_init(&attributes) == 0;
-    if (with_attributes) pthread_attr_setstacksize(&attributes, (job->stack_bytes + 524288) / 65536 * 65536);
+    /* Where the default stack is small (128 KB with musl), it would not hold the tiles. */
+    size_t least = (job->stack_bytes + 524288) / 65536 * 65536, usual = 0;
+    if (with_attributes && (pthread_attr_getstacksize(&attributes, &usual) != 0 || usual < least))
+        pthread_attr_setstacksize(&attributes, least);
     while (started < job->threads - 1 &&
            pthread_create(&others[started], with_attributes ? &attributes : NULL, fa__job_thread, job) == 0)
         started++;

@@ -64,14 +64,14 @@ FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
     for (int i = thread; i < (int)(sizeof tile->x / 4); i += FA_WARPS * 32) x[i] ^= sign;
 }
 
-/* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time: a batch is read from shared
+/* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time: a batch of four is read from shared
  * memory before it is written, so that its reads do not wait for each other. */
 FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
     enum {
         FA__UNITS = FA_COLS * (int)sizeof(FA__ELEMENT) / 16,
         FA__THREADS = FA_WARPS * 32,
         FA__COPIES = (FA_ROWS * FA__UNITS + FA__THREADS - 1) / FA__THREADS,
-        FA__BATCH = FA__COPIES < 8 ? FA__COPIES : 8
+        FA__BATCH = FA__COPIES < 4 ? FA__COPIES : 4
     };
 #pragma unroll
     for (int batch = 0; batch < FA__COPIES; batch += FA__BATCH) {
