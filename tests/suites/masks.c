@@ -344,6 +344,7 @@ static void values(void) {
                 fa_index at;
                 float score = (float)(4 * rng_normal(&r)), got;
                 double want;
+                memset(&at, 0, sizeof at);
                 at.args = &p.args, at.batch = rng_int(&r, 0, 1), at.head = rng_int(&r, 0, 3), at.head_kv = at.head / 2;
                 at.query = rng_int(&r, 0, SEQLEN_Q - 1), at.key = rng_int(&r, 0, SEQLEN_K - 1), at.dtype = dtypes[d];
                 at.distance = (float)(at.key - (at.query + SEQLEN_K - SEQLEN_Q));

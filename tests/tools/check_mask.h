@@ -110,6 +110,7 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
         for (int i = box.queries.begin; i < box.queries.end; i++)
             for (int j = box.keys.begin; j < box.keys.end; j++) {
                 fa_index at;
+                memset(&at, 0, sizeof at);
                 at.args = args, at.batch = box.batch, at.head = box.head, at.head_kv = box.head_kv;
                 at.query = i, at.key = j, at.dtype = FA_F32;
                 at.distance = (float)(j - (i + args->seqlen_k - args->seqlen_q));

@@ -74,6 +74,7 @@ static FA_UNUSED check_score_report FA_NAME(const FA_USER_ARGS *user, const fa_a
     for (int n = 0; n < points; n++) {
         fa_index at;
         float x, step, below, above, here, slope, claimed;
+        memset(&at, 0, sizeof at);
         at.args = args, at.dtype = dtype;
         at.batch = (int)(check_score_random(&state) % (uint64_t)args->batch);
         at.head = (int)(check_score_random(&state) % (uint64_t)args->heads);

@@ -77,8 +77,9 @@ typedef struct FA__LOOP(_shared) {
 
 typedef struct FA__LOOP(_walk) {
     int begin, end; /* tiles */
-    int tile;       /* the last one given, or begin - 1 */
-    int masked;     /* whether that one must be masked */
+    int word;       /* first tile of the word that is being consumed */
+    uint32_t visit, full;
+    int masked; /* of the tile that next() gave */
 } FA__LOOP(_walk);
 
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
@@ -89,41 +90,40 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
 #endif
     walk->begin = keys.begin / FA_BLOCK_N;
     walk->end = keys.begin < keys.end ? (keys.end + FA_BLOCK_N - 1) / FA_BLOCK_N : walk->begin;
-    walk->tile = walk->begin - 1;
+    walk->word = walk->begin - FA__LANES;
+    walk->visit = walk->full = 0;
     walk->masked = 0;
 }
 
-/* The next tile that holds a visible element, or -1. The threads of a block judge as many tiles as they are at once, and
- * leave the answers in shared memory, a bit a tile: registers are scarce here. */
+/* The next tile that holds a visible element, or -1. The threads of a worker judge as many tiles as they are at once. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
                                 int thread) {
 #if FA__HAS_MASK
-    int tile = walk->tile + 1;
-    while (tile < walk->end) {
-        unsigned at = (unsigned)(tile - walk->begin), word = at / FA__LANES % FA_WARPS, bit = at % FA__LANES;
-        if (at % (FA__LANES * FA_WARPS) == 0) { /* all have been used up: judge again, from here on */
-            int mine = tile + thread;
-            fa_tile_class of = mine < walk->end ? FA__ATTN(__classify)(p, box, mine * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
+    while (!walk->visit) {
+        walk->word += FA__LANES;
+        if (walk->word >= walk->end) return -1;
+        int word = (walk->word - walk->begin) / FA__LANES % FA_WARPS;
+        if (word == 0) {
+            int tile = walk->word + thread;
+            fa_tile_class of = tile < walk->end ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
             uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
-            FA__OP(barrier)(); /* everybody is done with the last answers */
+            FA__OP(barrier)(); /* the last words have been read */
             shared->visit[thread / FA__LANES] = visit;
             shared->full[thread / FA__LANES] = full;
             FA__OP(barrier)();
         }
-        uint32_t visit = shared->visit[word] >> bit;
-        if (visit) {
-            int skip = FA__OP(lowest_bit)(visit);
-            walk->tile = tile + skip;
-            walk->masked = !(shared->full[word] >> bit >> skip & 1);
-            return walk->tile;
-        }
-        tile += (int)(FA__LANES - bit);
+        walk->visit = shared->visit[word];
+        walk->full = shared->full[word];
     }
-    walk->tile = walk->end;
-    return -1;
+    int bit = FA__OP(lowest_bit)(walk->visit);
+    walk->visit &= walk->visit - 1;
+    walk->masked = !(walk->full >> bit & 1);
+    return walk->word + bit;
 #else
     (void)p, (void)box, (void)shared, (void)thread;
-    return ++walk->tile < walk->end ? walk->tile : -1;
+    int tile = walk->word + FA__LANES;
+    walk->word++;
+    return tile < walk->end ? tile : -1;
 #endif
 }
 
