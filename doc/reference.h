@@ -9,99 +9,109 @@
 #if defined(DOXYGEN)
 
 /** @defgroup parameters Parameters
- *  Macros that an instance is made of: define them, one a line and in any order, then include the header. The header
- *  undefines them. Values are literals or names: the preprocessor compares them.
+ *  Macros that an instance is made of: define them, one a line and in any order, then include the header.
+ *
+ *  The header undefines them. Values are literals or names of macros: the preprocessor compares them. A misspelt optional
+ *  parameter is not noticed, since the header cannot know the name: `-Wunused-macros` finds it.
  *  @{ */
 
-/** Required. Prefix of every generated name: with `#define FA_NAME attn` there is attn_forward(). */
+/** Prefix of every generated name: with `#define FA_NAME attn` there is attn_forward(). Required. */
 #define FA_NAME NAME
 
-/** Required (but for fa/softmax.h). The type of the tensors: #FA_F32, #FA_F16, #FA_BF16 or #FA_TF32. */
+/** The type of the tensors: #FA_F32, #FA_F16, #FA_BF16 or #FA_TF32. Required, but for fa/softmax.h, which has none. */
 #define FA_DTYPE FA_BF16
 
-/** fa/attention.h, required. Head dimension of q and k: a multiple of 8 from 8 to 256. */
+/** Head dimension of q and k: a multiple of 8 from 8 to 256 (fa/attention.h, required). */
 #define FA_HEAD_DIM 128
 
-/** fa/attention.h. Head dimension of v and o: a multiple of 8 from 8 to 256. Default: #FA_HEAD_DIM. */
+/** Head dimension of v and o: a multiple of 8 from 8 to 256 (fa/attention.h). Default: #FA_HEAD_DIM. */
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 
-/** fa/attention.h. Prefix of a mask's four functions: fa_causal, fa_causal_top_left, fa_sliding_window, fa_prefix,
+/** Prefix of a mask's four functions (fa/attention.h). One of fa_causal, fa_causal_top_left, fa_sliding_window, fa_prefix,
  *  fa_document (fa/mask.h), a combination of them or your own. Default: every key is visible. */
 #define FA_MASK fa_causal
 
-/** fa/attention.h. Name of a score hook: fa_alibi(), fa_softcap(), fa_bias(), fa_key_bias() (fa/score.h), a chain of
- *  them or your own. Default: scores stay as they are. */
+/** Name of a score hook (fa/attention.h). One of fa_alibi(), fa_softcap(), fa_bias(), fa_key_bias() (fa/score.h), a chain
+ *  of them or your own. Default: scores stay as they are. */
 #define FA_SCORE fa_alibi
 
-/** Linkage of the generated functions. Default: static. `#define FA_API FA_EXTERN` gives C linkage, for instances that
- *  other files call through #FA_DECLARE. */
+/** Linkage of the generated functions (fa/attention.h). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define FA_API
+ *  FA_EXTERN` gives C linkage, for instances that other files call through #FA_DECLARE. */
 #define FA_API static
 
-/** fa/attention.h. Defined: the header emits prototypes only. For a file that calls an instance of another file, which
- *  is compiled with the same #FA_NAME and with #FA_API FA_EXTERN; the other parameters are then ignored. */
+/** Prototypes only: for a file that calls an instance of another file (fa/attention.h). That file is compiled with the same
+ *  #FA_NAME and with #FA_API FA_EXTERN; the other parameters are ignored here. */
 #define FA_DECLARE
 
 /** The schedule: #FA_CPU, or 80 for the one that runs on every GPU from compute capability 8.0 on. Default: 80 under
  *  nvcc, #FA_CPU under other compilers. Instances for both may stand side by side in a .cu file. */
 #define FA_ARCH FA_CPU
 
-/** Second part of the prefix, for a template header that is included inside another template: names start with
+/** Second part of the prefix, for a template header that is included inside another template. Names start with
  *  FA_NAME followed by FA_SUB, and #FA_NAME and #FA_DTYPE stay defined. One level only. */
 #define FA_SUB _part
 
-/** fa/attention.h. Queries of a tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU. Default: from the tuning
+/** Queries of a tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU (fa/attention.h). Default: from the tuning
  *  table in fa/kernel/attention_tiles.h. */
 #define FA_BLOCK_M 64
 
-/** fa/attention.h. Keys of a tile: a multiple of 16. Default: from the tuning table. */
+/** Keys of a tile: a multiple of 16 (fa/attention.h). Default: from the tuning table. */
 #define FA_BLOCK_N 64
 
-/** Warps of a thread block (GPU). Default: from the tuning table; 4 in the primitives. */
+/** Warps of a thread block; not used on the CPU. Default: from the tuning table; 4 in the primitives. */
 #define FA_WARPS 4
 
-/** fa/attention.h. Tiles of K and V in flight (GPU): 1 or 2. Default: from the tuning table. */
+/** Tiles of K and V in flight on a GPU: 1 or 2 (fa/attention.h). Default: from the tuning table. */
 #define FA_STAGES 1
 
-/** fa/tile.h: rows of the tile. fa/softmax.h: rows of a score tile that one owner holds. Required. */
+/** Rows of the tile (fa/tile.h, required), or rows of a score tile that one owner holds (fa/softmax.h). The softmax takes
+ *  #FA_M and #FA_N instead, if its scores are what a product leaves. */
 #define FA_ROWS 64
 
-/** fa/tile.h: columns of the tile, a multiple of 8. fa/softmax.h: columns that one owner holds. Required. */
+/** Columns of the tile, a multiple of 8 (fa/tile.h, required), or columns that one owner holds (fa/softmax.h). The softmax
+ *  takes #FA_M and #FA_N instead, if its scores are what a product leaves. */
 #define FA_COLS 64
 
-/** fa/tile.h. Which operand of a product the tile will be: #FA_OPERAND_A, #FA_OPERAND_B or #FA_OPERAND_BT.
+/** Which operand of a product the tile will be: #FA_OPERAND_A, #FA_OPERAND_B or #FA_OPERAND_BT (fa/tile.h).
  *  Default: #FA_OPERAND_B. */
 #define FA_OPERAND FA_OPERAND_B
 
-/** fa/tile.h. How the tile is filled: #FA_BLOCK (block pointer) or #FA_POINTER (any row address).
+/** How the tile is filled: #FA_BLOCK (block pointer) or #FA_POINTER (any row address) (fa/tile.h).
  *  Default: #FA_BLOCK. */
 #define FA_LOADER FA_BLOCK
 
-/** fa/tile.h, with #FA_LOADER FA_POINTER. A function (const FA_USER_ARGS *user, int row) that returns the address of a
- *  row of the source, 16-byte aligned, or NULL for a row of zeros. */
+/** Where a row of the source lies: a function (const FA_USER_ARGS *user, int row), required with #FA_LOADER FA_POINTER
+ *  (fa/tile.h). It returns the address of the row, 16-byte aligned, or NULL for a row of zeros. */
 #define FA_ROW_ADDRESS row_address
 
-/** fa/mma.h, required. Rows of C: on a GPU 16 or 32 for each warp. */
+/** Rows of C: on a GPU 16 or 32 for each warp (fa/mma.h, required; fa/softmax.h: of the product that leaves the scores). */
 #define FA_M 64
 
-/** fa/mma.h, required. Columns of C: a multiple of 8, of 16 when C feeds another product. */
+/** Columns of C: a multiple of 8, of 16 when C feeds another product (fa/mma.h, required; fa/softmax.h: as #FA_M). */
 #define FA_N 64
 
-/** fa/mma.h, required. Length of the dot products: a multiple of 8. */
+/** Length of the dot products: a multiple of 8 (fa/mma.h, required). */
 #define FA_K 64
 
-/** fa/mma.h. Where A comes from: #FA_SHARED (a tile) or #FA_FRAGMENT (an earlier product). Default: #FA_SHARED. */
+/** Where A comes from: #FA_SHARED (a tile) or #FA_FRAGMENT (an earlier product) (fa/mma.h). Default: #FA_SHARED. */
 #define FA_A FA_SHARED
 
-/** fa/mma.h. How B's tile lies: #FA_OPERAND_B (N x K) or #FA_OPERAND_BT (K x N). Default: #FA_OPERAND_B. */
+/** How B's tile lies: #FA_OPERAND_B (N x K) or #FA_OPERAND_BT (K x N) (fa/mma.h). Default: #FA_OPERAND_B. */
 #define FA_B FA_OPERAND_B
 
-/** fa/softmax.h. Neighbouring lanes that share the rows: 1, 2, 4, 8, 16 or 32. Default: 4 on GPUs, as fa/mma.h leaves
+/** Neighbouring lanes that share the rows: 1, 2, 4, 8, 16 or 32 (fa/softmax.h). Default: 4 on GPUs, as fa/mma.h leaves
  *  a product; 1 on the CPU. */
 #define FA_OWNERS 4
+
+/** How large finite scores may be: 1, any; 0, up to 1e9 in size if weights stay fp32 (fa/softmax.h). Default: 1. 0 saves an
+ *  instruction a score: scale and maximum go into one multiplication and addition, whose rounding grows with the score, so
+ *  that at 1e8 a weight may come out as 2^8 instead of 1. Whoever rounds weights to #FA_F16 stays below 2e7. */
+#define FA_WIDE 1
 /** @} */
 #endif
 
 /** @defgroup attention Generated by fa/attention.h
+ *  The functions of an attention instance, called on the host. Their parameters are macros: see @ref parameters.
  *  @{ */
 #if defined(DOXYGEN) || defined(FA_REFERENCE_ATTENTION)
 /** Attention forward: o = softmax(scale * q k^T, masked and modified) v, and lse where it is not NULL.
@@ -130,6 +140,7 @@ size_t NAME_workspace(const fa_attention_args *args);
 /** @} */
 
 /** @defgroup tile Generated by fa/tile.h
+ *  A tile of a matrix and its loader, called inside kernels; made with #FA_ROWS, #FA_COLS, #FA_OPERAND and #FA_LOADER.
  *  @{ */
 #if defined(DOXYGEN)
 /** A tile of FA_ROWS x FA_COLS elements in the layout that the matrix unit reads. Place it in shared memory (GPU) or
@@ -154,6 +165,13 @@ void NAME_commit(void);
  *  @param pending how many of the latest groups may still be under way */
 void NAME_wait(int pending);
 
+/** The block barrier: afterwards every thread sees what any thread has waited for, or written. Nothing on the CPU. */
+void NAME_barrier(void);
+
+/** The index of the caller among the FA_WARPS * 32 threads.
+ *  @return threadIdx.x on a GPU, 0 on the CPU */
+int NAME_thread(void);
+
 /** Changes the sign of every element of a tile that has landed.
  *  @param tile   made visible by a barrier, before and after
  *  @param thread index of the caller among the FA_WARPS * 32 threads, all of which call; 0 on the CPU */
@@ -166,6 +184,14 @@ void NAME_negate(NAME_tile *tile, int thread);
 void NAME_store(NAME_tile *tile, fa_block to, int thread);
 #endif
 #if defined(DOXYGEN)
+/** Starts one part of the copies of a tile: for schedules that spread them between the steps of a product (GPU).
+ *  @param tile   as for NAME_load()
+ *  @param source as for NAME_load()
+ *  @param thread as for NAME_load()
+ *  @param part   0 to parts - 1; all of them make a NAME_load()
+ *  @param parts  how many */
+void NAME_load_part(NAME_tile *tile, NAME_source source, int thread, int part, int parts);
+
 /** The address of an element of an #FA_OPERAND_A tile: of the type FA_DTYPE on a GPU, float on the CPU.
  *  @param tile the tile
  *  @param row  0 to FA_ROWS - 1
@@ -176,12 +202,15 @@ void *NAME_at(NAME_tile *tile, int row, int col);
 /** @} */
 
 /** @defgroup mma Generated by fa/mma.h
+ *  A product of tiles, called inside kernels; made with #FA_M, #FA_N, #FA_K, #FA_A and #FA_B.
  *  @{ */
 #if defined(DOXYGEN)
-/** Rows of C that an owner holds, a constant. */
+/** Rows of C that an owner holds, a constant; fa/softmax.h generates it, too. */
 #define NAME_ROWS
-/** Columns of C that an owner holds, a constant. */
+/** Columns of C that an owner holds, a constant; fa/softmax.h generates it, too. */
 #define NAME_COLS
+/** Steps that NAME_mma_steps() divides the product into, a constant (GPU). */
+#define NAME_STEPS
 /** An owner's part of C in fp32: element (r, c) is `x[NAME_AT(r, c)]`, and lies at row NAME_row(thread, r) and column
  *  NAME_col(thread, c) of C. */
 typedef struct NAME_acc {
@@ -241,6 +270,23 @@ void NAME_mma(NAME_acc *acc, const void *a, const void *b_tile, int thread);
  *  @param thread as for NAME_mma() */
 void NAME_product(NAME_acc *acc, const void *a, const void *b_tile, int thread);
 
+#if defined(DOXYGEN)
+/** The steps of NAME_mma() from `first` up to `last`: a schedule may do something else between them (GPU).
+ *  @param acc    as for NAME_mma()
+ *  @param a      as for NAME_mma()
+ *  @param b_tile as for NAME_mma()
+ *  @param thread as for NAME_mma()
+ *  @param first  0 to NAME_STEPS - 1
+ *  @param last   one past the last step, at most NAME_STEPS */
+void NAME_mma_steps(NAME_acc *acc, const void *a, const void *b_tile, int thread, int first, int last);
+
+/** Reads operand A of a product with FA_A FA_FRAGMENT from a tile, to be used many times (GPU, #FA_F16 and #FA_BF16).
+ *  @param a      written
+ *  @param a_tile an #FA_OPERAND_A tile of FA_M x FA_K
+ *  @param thread as for NAME_mma() */
+void NAME_load_a(NAME_a *a, const void *a_tile, int thread);
+#endif
+
 /** Writes an accumulator, rounded, into an #FA_OPERAND_A tile of FA_M x FA_N.
  *  @param acc    the accumulator
  *  @param tile   the tile, which a barrier makes visible afterwards
@@ -250,18 +296,20 @@ void NAME_to_tile(const NAME_acc *acc, void *tile, int thread);
 /** @} */
 
 /** @defgroup softmax Generated by fa/softmax.h
+ *  Online softmax of scores that arrive in tiles, called inside kernels; made with #FA_M, #FA_N and #FA_WARPS of the
+ *  product that leaves the scores, or with #FA_ROWS and #FA_COLS.
  *  @{ */
 #if defined(DOXYGEN)
 /** What is known of a row's scores so far. */
 typedef struct NAME_state {
-    float max[FA_ROWS]; /**< the largest score of each row, or an earlier one within 2^8 of it; -inf: none yet */
-    float sum[FA_ROWS]; /**< the owner's share of the sum of exp2((score - max) * scale_log2) */
+    float max[NAME_ROWS]; /**< the largest score of each row, or an earlier one within 2^8 of it; -inf: none yet */
+    float sum[NAME_ROWS]; /**< the owner's share of the sum of exp2((score - max) * scale_log2) */
 } NAME_state;
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_SOFTMAX)
 /** Where element (row, col) of an owner's part lies in its array; generated by fa/mma.h, too.
- *  @param row 0 to FA_ROWS - 1
- *  @param col 0 to FA_COLS - 1
+ *  @param row 0 to NAME_ROWS - 1
+ *  @param col 0 to NAME_COLS - 1
  *  @return index into the array */
 int NAME_AT(int row, int col);
 
@@ -271,7 +319,7 @@ void NAME_init(NAME_state *state);
 
 /** Takes a tile of scores into the state and turns the scores into weights.
  *  @param state      updated
- *  @param s          FA_ROWS x FA_COLS scores, which become exp2((score - max) * scale_log2); -inf becomes 0
+ *  @param s          NAME_ROWS x NAME_COLS scores, which become exp2((score - max) * scale_log2); -inf becomes 0
  *  @param scale_log2 greater than 0; log2(e) for scores in natural units
  *  @param alpha      written: the factor of each row for what was accumulated with earlier weights
  *  @return whether any factor differs from 1 */

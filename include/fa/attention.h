@@ -28,7 +28,7 @@
  * | FA_MASK       | no       | every key        | a mask: fa_causal, ... (fa/mask.h) or your own |
  * | FA_SCORE      | no       | unchanged        | a score hook: fa_alibi, ... (fa/score.h) or your own |
  * | FA_USER_ARGS  | no       | none             | the type that args.user points to; every hook gets a copy's address |
- * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage |
+ * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler  | FA_CPU or 80; without it nvcc makes 80, other compilers FA_CPU |
  * | FA_SUB        | no       |                  | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
@@ -63,43 +63,39 @@
 #define FA_SUB FA__EMPTY
 #endif
 #define FA__ATTN(x) FA__CAT3(FA_NAME, FA_SUB, x)
-#if !defined(FA_API)
+#if !defined(FA_API) && defined(FA_DECLARE)
+#define FA_API FA_EXTERN
+#elif !defined(FA_API)
 #define FA_API static FA_UNUSED
 #endif
 
-#if defined(FA_DECLARE)
 FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream);
 FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan);
 FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args);
-#else
 
-/* A hook that does not exist or takes another type of arguments is an error in C++ anyway; in C it would be a warning. */
-#if !defined(__cplusplus)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wincompatible-pointer-types"
-#pragma GCC diagnostic error "-Wimplicit-function-declaration"
-#endif
+#if !defined(FA_DECLARE)
+FA__STRICT_BEGIN
 #include <fa/arch/bind.h>
 #include <fa/arch/dtype.h>
-#if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || FA_HEAD_DIM % 8 != 0
-FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256 (pad q and k with zeros and set args.scale)");
+#if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0
+FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256, as a literal or a macro, which the preprocessor can compare (others: pad q and k with zeros and set args.scale)");
 #undef FA_HEAD_DIM
 #define FA_HEAD_DIM 64
 #endif
 #if !defined(FA_HEAD_DIM_V)
 #define FA_HEAD_DIM_V FA_HEAD_DIM
-#elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || FA_HEAD_DIM_V % 8 != 0
+#elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || (FA_HEAD_DIM_V + 0) % 8 != 0
 FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256");
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
 #include <fa/kernel/attention_tiles.h>
-#if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M % 16 != 0
+#if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0
 FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16");
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #endif
-#if FA_BLOCK_N + 0 < 16 || FA_BLOCK_N % 16 != 0
+#if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0
 FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
@@ -295,9 +291,7 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__ELEMENT
 #include <fa/kernel/attention_tiles_end.h>
 #include <fa/arch/unbind.h>
-#if !defined(__cplusplus)
-#pragma GCC diagnostic pop
-#endif
+FA__STRICT_END
 #endif
 
 #undef FA__ATTN

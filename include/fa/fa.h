@@ -38,7 +38,7 @@
 #define FA_VERSION 100
 
 #if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a (nvcc without -arch picks an older one)"
+#error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a, in CMake CMAKE_CUDA_ARCHITECTURES (nvcc without -arch picks an older one)"
 #endif
 
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
@@ -88,7 +88,7 @@ typedef struct fa_no_user FA_USER_ARGS;
 typedef enum fa_status {
     FA_OK = 0,
     FA_ERROR_ARGUMENT,     /**< An argument is wrong: fa_last_error() says which, its value, what was wanted. */
-    FA_ERROR_WORKSPACE,    /**< The workspace is missing or too small. */
+    FA_ERROR_WORKSPACE,    /**< The workspace is missing or too small (no kernel of this version needs one). */
     FA_ERROR_NO_DEVICE,    /**< A GPU instance was called and there is no usable GPU or driver. */
     FA_ERROR_ARCHITECTURE, /**< The program holds no code for this GPU: the message names the flag to compile with. */
     FA_ERROR_RESOURCE,     /**< The device or the system cannot give what the kernel needs (shared memory, threads). */
@@ -126,6 +126,18 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #endif
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
+/* Around code that calls hooks: what C++ refuses is in C only a warning, a hook that does not exist, or that takes
+ * another type of arguments. */
+#if defined(__cplusplus)
+#define FA__STRICT_BEGIN
+#define FA__STRICT_END
+#else
+#define FA__STRICT_BEGIN                                           \
+    _Pragma("GCC diagnostic push")                                 \
+    _Pragma("GCC diagnostic error \"-Wincompatible-pointer-types\"") \
+    _Pragma("GCC diagnostic error \"-Wimplicit-function-declaration\"")
+#define FA__STRICT_END _Pragma("GCC diagnostic pop")
+#endif
 #define FA__ERROR_BYTES 512
 /* What a shipped hook needs to find set, as bits of fa__instance.needs. FA__SHIPPED_NEEDS(hook) gives them, and 0 for a
  * hook of the user's: pasted with FA__NEEDS_, a shipped name expands to two arguments, of which the second is taken. */
@@ -196,7 +208,7 @@ typedef struct fa_attention_args {
     fa_tensor q;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM) */
     fa_tensor k;    /**< (batch, heads_kv, seqlen_k, FA_HEAD_DIM) */
     fa_tensor v;    /**< (batch, heads_kv, seqlen_k, FA_HEAD_DIM_V) */
-    fa_tensor o;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM_V), written */
+    fa_tensor o;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM_V), written: must overlap neither itself nor an input */
     float *lse;     /**< (batch, heads, seqlen_q) contiguous, written: natural log of the sum of exp(score); NULL: not wanted */
     int batch;      /**< number of sequences, 0 or more */
     int heads;      /**< query heads; a multiple of heads_kv */
@@ -232,7 +244,7 @@ static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
 /** What NAME_plan() says: which kernel would run, and how much of the score matrix it visits. */
 typedef struct fa_plan {
     const char *schedule; /**< "cpu-avx512", "sm_80", ... */
-    int arch;             /**< FA_CPU or 80, 90, 100: which schedule */
+    int arch;             /**< FA_CPU or 80: which schedule */
     int block_m, block_n; /**< queries and keys of a tile */
     int stages;           /**< tiles of K and V in flight */
     int warps;            /**< warps of a thread block (CPU: 1) */

@@ -34,7 +34,8 @@
  * Positions align bottom-right, as in FlashAttention: with seqlen_q != seqlen_k, query i stands at
  * key i + seqlen_k - seqlen_q. fa_causal_top_left aligns the other way.
  *
- * The functions run on one thread at a time and must not synchronise. `box` always lies inside the
+ * Each call is a single thread's: the functions must not synchronise. The forward asks for keep, tile and keys; queries is
+ * for the backward, which walks queries. `box` always lies inside the
  * sequences and is never empty, and so does `at`. A NULL `prefix` or `document` is refused by NAME_forward(); behind
  * FA_MASK_AND and FA_MASK_OR, where the host cannot see it, it means that there is no prefix, or that no document matches.
  */
@@ -236,6 +237,7 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
 
 /** Defines the mask `name` that keeps what both a and b keep. Goes after FA_USER_ARGS, if there is one. */
 #define FA_MASK_AND(name, a, b)                                                                \
+    FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
         return a##_keep(user, at) && b##_keep(user, at);                                       \
     }                                                                                          \
@@ -247,10 +249,12 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
     }                                                                                          \
     FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
         return fa__range_and(a##_queries(user, box), b##_queries(user, box));                  \
-    }
+    }                                                                                          \
+    FA__STRICT_END
 
 /** Defines the mask `name` that keeps what a or b keeps. Goes after FA_USER_ARGS, if there is one. */
 #define FA_MASK_OR(name, a, b)                                                                 \
+    FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
         return a##_keep(user, at) || b##_keep(user, at);                                       \
     }                                                                                          \
@@ -262,7 +266,8 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
     }                                                                                          \
     FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
         return fa__range_or(a##_queries(user, box), b##_queries(user, box));                   \
-    }
+    }                                                                                          \
+    FA__STRICT_END
 
 /** @cond PRIVATE */
 FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {

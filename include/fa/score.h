@@ -91,12 +91,16 @@ FA_HOOK float fa_key_bias_grad(const void *user, float score, fa_index at) {
 /** Defines the hook `name` that applies f, then g. Goes after FA_USER_ARGS, if there is one.
  *  The derivative of the chain is FA_SCORE_CHAIN_GRAD(name, f, g), for hooks that have one. */
 #define FA_SCORE_CHAIN(name, f, g)                                                             \
+    FA__STRICT_BEGIN                                                                           \
     FA_HOOK float name(const FA_USER_ARGS *user, float score, fa_index at) {                   \
         return g(user, f(user, score, at), at);                                                \
-    }
+    }                                                                                          \
+    FA__STRICT_END
 #define FA_SCORE_CHAIN_GRAD(name, f, g)                                                        \
+    FA__STRICT_BEGIN                                                                           \
     FA_HOOK float name##_grad(const FA_USER_ARGS *user, float score, fa_index at) {            \
         return g##_grad(user, f(user, score, at), at) * f##_grad(user, score, at);             \
-    }
+    }                                                                                          \
+    FA__STRICT_END
 
 #endif

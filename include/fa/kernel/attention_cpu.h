@@ -31,6 +31,9 @@ static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const F
 #include <fa/kernel/attention_cpu_worker.h>
 #endif
 
+FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
+            "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
+
 /* What is to be done, and by how many threads: p's blocks become groups, as large as leaves every thread a few. The
  * result does not depend on either. */
 static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **schedule) {

@@ -5,61 +5,12 @@
  * first-level cache between its product, the softmax and the next product. A core computes as it loads: there is
  * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
 
-/* ---- the pieces, from the public templates ---- */
-
-#define FA__PART FA__CAT(FA__VARIANT, _qtile)
-#define FA_ROWS FA_BLOCK_M
-#define FA_COLS FA_HEAD_DIM
-#define FA_OPERAND FA_OPERAND_A
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _ktile)
-#define FA_ROWS FA_BLOCK_N
-#define FA_COLS FA_HEAD_DIM
-#define FA_OPERAND FA_OPERAND_B
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _vtile)
-#define FA_ROWS FA_BLOCK_N
-#define FA_COLS FA_HEAD_DIM_V
-#define FA_OPERAND FA_OPERAND_BT
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _otile)
-#define FA_ROWS FA_BLOCK_M
-#define FA_COLS FA_HEAD_DIM_V
-#define FA_OPERAND FA_OPERAND_A
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _qk)
-#define FA_M FA_BLOCK_M
-#define FA_N FA_BLOCK_N
-#define FA_K FA_HEAD_DIM
-#include <fa/mma.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _pv)
-#define FA_M FA_BLOCK_M
-#define FA_N FA_HEAD_DIM_V
-#define FA_K FA_BLOCK_N
-#define FA_A FA_FRAGMENT
-#define FA_B FA_OPERAND_BT
-#include <fa/mma.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _softmax)
-#define FA_ROWS FA_BLOCK_M
-#define FA_COLS FA_BLOCK_N
-#define FA_WIDE 1
-#include <fa/softmax.h>
-
-#include <fa/arch/dtype.h>
-#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+#define FA__WIDE 1
+#include <fa/kernel/attention_parts.h>
 
 /* A block of queries: O takes Q's place in the end. */
 typedef struct FA__LOOP(_rows) {
-    union {
-        FA__LOOP(_qtile_tile) q;
-        FA__LOOP(_otile_tile) o;
-    } qo;
+    FA__LOOP(_qo) qo;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_softmax_state) state;
 } FA__LOOP(_rows);
@@ -197,23 +148,11 @@ FA__FN fa_box FA__LOOP(_block)(fa_box box, int i) {
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared) {
     const fa_attention_args *a = &p->args;
-    int64_t batch = box.batch, head = box.head, head_kv = box.head_kv;
-    const FA__ELEMENT *q_data = (const FA__ELEMENT *)a->q.data + batch * a->q.stride_batch + head * a->q.stride_head;
-    const FA__ELEMENT *k_data = (const FA__ELEMENT *)a->k.data + batch * a->k.stride_batch + head_kv * a->k.stride_head;
-    const FA__ELEMENT *v_data = (const FA__ELEMENT *)a->v.data + batch * a->v.stride_batch + head_kv * a->v.stride_head;
-    FA__ELEMENT *o_data = (FA__ELEMENT *)a->o.data + batch * a->o.stride_batch + head * a->o.stride_head;
-    fa_block q_block = fa_block_at(q_data, a->seqlen_q, FA_HEAD_DIM, a->q.stride_seq);
-    fa_block k_block = fa_block_at(k_data, a->seqlen_k, FA_HEAD_DIM, a->k.stride_seq);
-    fa_block v_block = fa_block_at(v_data, a->seqlen_k, FA_HEAD_DIM_V, a->v.stride_seq);
-    fa_block o_block = fa_block_at(o_data, a->seqlen_q, FA_HEAD_DIM_V, a->o.stride_seq);
+    FA__LOOP(_view) view;
+    FA__LOOP(_open)(&view, p, box);
+    fa_block q_block = view.q, k_block = view.k, v_block = view.v, o_block = view.o;
+    fa_index at = view.at;
     int blocks = FA__GROUP == 1 ? 1 : (box.queries.end - box.queries.begin + FA_BLOCK_M - 1) / FA_BLOCK_M;
-    fa_index at;
-    memset(&at, 0, sizeof at);
-    at.args = a;
-    at.batch = box.batch;
-    at.head = box.head;
-    at.head_kv = box.head_kv;
-    at.dtype = FA_DTYPE;
 
     for (int i = 0; i < blocks; i++) {
         FA__LOOP(_rows) *rows = &shared->rows[i];
@@ -259,7 +198,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_otile_store)(&rows->qo.o, o_block, 0);
         int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
         if (a->lse)
-            memcpy(a->lse + (batch * a->heads + head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
+            memcpy(a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
     }
 }
 

@@ -1,71 +1,20 @@
-/* attention_loop.h: the plain schedule of the forward, for the CPU and for GPUs with mma.sync and cp.async.
+/* attention_loop.h: the plain schedule of the forward, for GPUs with mma.sync and cp.async.
  *
- * A worker (a thread block of FA_WARPS warps; a core) takes FA_BLOCK_M queries of one head, walks the tiles of
- * FA_BLOCK_N keys that the mask leaves it, and keeps O and the softmax state in registers (FlashAttention-2, Dao,
- * arXiv 2307.08691). Nothing here knows the architecture: fragments say where their elements lie (fa/mma.h), and
- * copies that have already landed make waits and barriers empty.
+ * A thread block of FA_WARPS warps takes FA_BLOCK_M queries of one head, walks the tiles of FA_BLOCK_N keys that the mask
+ * leaves it, and keeps O and the softmax state in registers (FlashAttention-2, Dao, arXiv 2307.08691). Fragments say where
+ * their elements lie (fa/mma.h), so nothing here knows the layout of a matrix unit.
  *
- * Copies run ahead of the products. With one stage the next K is fetched during the softmax and V during Q K^T; with
- * two, the whole next tile is fetched during this one, and one barrier a tile suffices. */
+ * Copies run ahead of the products, and go one by one between their steps, which hide the arithmetic of their addresses.
+ * With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is fetched during
+ * Q K^T, and one barrier a tile suffices. */
 
-/* ---- the pieces, from the public templates ---- */
-
-#define FA__PART FA__CAT(FA__VARIANT, _qtile)
-#define FA_ROWS FA_BLOCK_M
-#define FA_COLS FA_HEAD_DIM
-#define FA_OPERAND FA_OPERAND_A
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _ktile)
-#define FA_ROWS FA_BLOCK_N
-#define FA_COLS FA_HEAD_DIM
-#define FA_OPERAND FA_OPERAND_B
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _vtile)
-#define FA_ROWS FA_BLOCK_N
-#define FA_COLS FA_HEAD_DIM_V
-#define FA_OPERAND FA_OPERAND_BT
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _otile)
-#define FA_ROWS FA_BLOCK_M
-#define FA_COLS FA_HEAD_DIM_V
-#define FA_OPERAND FA_OPERAND_A
-#include <fa/tile.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _qk)
-#define FA_M FA_BLOCK_M
-#define FA_N FA_BLOCK_N
-#define FA_K FA_HEAD_DIM
-#if FA__KEEP_Q
-#define FA_A FA_FRAGMENT
-#endif
-#include <fa/mma.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _pv)
-#define FA_M FA_BLOCK_M
-#define FA_N FA_HEAD_DIM_V
-#define FA_K FA_BLOCK_N
-#define FA_A FA_FRAGMENT
-#define FA_B FA_OPERAND_BT
-#include <fa/mma.h>
-
-#define FA__PART FA__CAT(FA__VARIANT, _softmax)
-#define FA_ROWS FA__FRAGMENT_ROWS(FA_BLOCK_M, FA_WARPS)
-#define FA_COLS FA__FRAGMENT_COLS(FA_BLOCK_N)
-#define FA_WIDE (FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
-#include <fa/softmax.h>
-
-#include <fa/arch/dtype.h>
-#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+/* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
+#define FA__WIDE (FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
+#include <fa/kernel/attention_parts.h>
 
 /* What a worker shares: tiles, and what the mask says of the next tiles. O takes Q's place in the end. */
 typedef struct FA__LOOP(_shared) {
-    union {
-        FA__LOOP(_qtile_tile) q;
-        FA__LOOP(_otile_tile) o;
-    } qo;
+    FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
 #if FA__HAS_MASK
@@ -179,38 +128,22 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
     enum { FA__ROWS_HELD = FA__LOOP(_qk_ROWS), FA__TWO = FA__STAGES > 1 };
     const fa_attention_args *a = &p->args;
-    int64_t batch = box.batch, head = box.head, head_kv = box.head_kv;
-    const FA__ELEMENT *q_data = (const FA__ELEMENT *)a->q.data + batch * a->q.stride_batch + head * a->q.stride_head;
-    const FA__ELEMENT *k_data = (const FA__ELEMENT *)a->k.data + batch * a->k.stride_batch + head_kv * a->k.stride_head;
-    const FA__ELEMENT *v_data = (const FA__ELEMENT *)a->v.data + batch * a->v.stride_batch + head_kv * a->v.stride_head;
-    FA__ELEMENT *o_data = (FA__ELEMENT *)a->o.data + batch * a->o.stride_batch + head * a->o.stride_head;
-    fa_block q_block = fa_block_at(q_data, a->seqlen_q, FA_HEAD_DIM, a->q.stride_seq);
-    fa_block k_block = fa_block_at(k_data, a->seqlen_k, FA_HEAD_DIM, a->k.stride_seq);
-    fa_block v_block = fa_block_at(v_data, a->seqlen_k, FA_HEAD_DIM_V, a->v.stride_seq);
-    fa_block o_block = fa_block_at(o_data, a->seqlen_q, FA_HEAD_DIM_V, a->o.stride_seq);
-    q_block.row = o_block.row = box.queries.begin;
+    FA__LOOP(_view) view;
+    FA__LOOP(_open)(&view, p, box);
+    fa_block k_block = view.k, v_block = view.v;
+    fa_index at = view.at;
 
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_softmax_state) state;
     float alpha[FA__ROWS_HELD], inverse[FA__ROWS_HELD], lse[FA__ROWS_HELD];
-    fa_index at;
-    at.args = a;
-    at.batch = box.batch;
-    at.head = box.head;
-    at.head_kv = box.head_kv;
-    at.query = at.key = 0;
-    at.distance = 0.0f;
-    at.dtype = FA_DTYPE;
-    at.checked = 0;
-
     FA__LOOP(_pv_zero)(&o);
     FA__LOOP(_softmax_init)(&state);
     FA__LOOP(_walk) walk;
     FA__LOOP(_walk_start)(&walk, p, box);
     int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
     if (tile >= 0) {
-        FA__LOOP(_qtile_load)(&shared->qo.q, q_block, thread);
+        FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
         k_block.row = v_block.row = tile * FA_BLOCK_N;
         FA__LOOP(_ktile_load)(&shared->k[0], k_block, thread);
         FA__LOOP(_ktile_commit)();
@@ -279,7 +212,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_pv_normalize)(&o, inverse);
     FA__LOOP(_pv_to_tile)(&o, &shared->qo.o, thread);
     if (a->lse && FA__LOOP(_qk_col)(thread, 0) == 0) {
-        float *out = a->lse + (batch * a->heads + head) * a->seqlen_q;
+        float *out = a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q;
         FA__UNROLL
         for (int r = 0; r < FA__ROWS_HELD; r++) {
             int row = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
@@ -287,5 +220,5 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         }
     }
     FA__OP(barrier)();
-    FA__LOOP(_otile_store)(&shared->qo.o, o_block, thread);
+    FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }

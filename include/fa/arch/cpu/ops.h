@@ -38,12 +38,6 @@ FA_HOOK float fa_cpu_row_sum(float x, int owners) {
 }
 FA_HOOK float fa_cpu_fma(float a, float b, float c) { return a * b + c; }
 FA_HOOK int fa_cpu_any(int x) { return x; }
-FA_HOOK uint32_t fa_cpu_ballot(int x) { return x != 0; }
-FA_HOOK int fa_cpu_lowest_bit(uint32_t x) {
-    (void)x;
-    return 0;
-}
-FA_HOOK int fa_cpu_opaque(int x) { return x; }
 FA_HOOK int fa_cpu_thread(void) { return 0; }
 FA_HOOK void fa_cpu_barrier(void) {}
 FA_HOOK void fa_cpu_copy_commit(void) {}
