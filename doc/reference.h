@@ -11,8 +11,8 @@
 /** @defgroup parameters Parameters
  *  Macros that an instance is made of: define them, one a line and in any order, then include the header.
  *
- *  The header undefines them. Values are literals or names of macros: the preprocessor compares them. A misspelt optional
- *  parameter is not noticed, since the header cannot know the name: `-Wunused-macros` finds it.
+ *  The header undefines them. Values are literals or names of macros: the preprocessor compares them. A misspelt
+ *  optional parameter is not noticed, since the header cannot know the name: `-Wunused-macros` finds it.
  *  @{ */
 
 /** Prefix of every generated name: with `#define FA_NAME attn` there is attn_forward(). Required. */
@@ -27,20 +27,20 @@
 /** Head dimension of v and o: a multiple of 8 from 8 to 256 (fa/attention.h). Default: #FA_HEAD_DIM. */
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 
-/** Prefix of a mask's four functions (fa/attention.h). One of fa_causal, fa_causal_top_left, fa_sliding_window, fa_prefix,
- *  fa_document (fa/mask.h), a combination of them or your own. Default: every key is visible. */
+/** Prefix of a mask's four functions (fa/attention.h). One of fa_causal, fa_causal_top_left, fa_sliding_window,
+ *  fa_prefix, fa_document (fa/mask.h), a combination of them or your own. Default: every key is visible. */
 #define FA_MASK fa_causal
 
-/** Name of a score hook (fa/attention.h). One of fa_alibi(), fa_softcap(), fa_bias(), fa_key_bias() (fa/score.h), a chain
- *  of them or your own. Default: scores stay as they are. */
+/** Name of a score hook (fa/attention.h). One of fa_alibi(), fa_softcap(), fa_bias(), fa_key_bias() (fa/score.h), a
+ *  chain of them or your own. Default: scores stay as they are. */
 #define FA_SCORE fa_alibi
 
-/** Linkage of the generated functions (fa/attention.h). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define FA_API
- *  FA_EXTERN` gives C linkage, for instances that other files call through #FA_DECLARE. */
+/** Linkage of the generated functions (fa/attention.h). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define
+ *  FA_API FA_EXTERN` gives C linkage, for instances that other files call through #FA_DECLARE. */
 #define FA_API static
 
-/** Prototypes only: for a file that calls an instance of another file (fa/attention.h). That file is compiled with the same
- *  #FA_NAME and with #FA_API FA_EXTERN; the other parameters are ignored here. */
+/** Prototypes only: for a file that calls an instance of another file (fa/attention.h). That file is compiled with the
+ *  same #FA_NAME and with #FA_API FA_EXTERN; the other parameters are ignored here. */
 #define FA_DECLARE
 
 /** The schedule: #FA_CPU, or 80 for the one that runs on every GPU from compute capability 8.0 on. Default: 80 under
@@ -51,8 +51,8 @@
  *  FA_NAME followed by FA_SUB, and #FA_NAME and #FA_DTYPE stay defined. One level only. */
 #define FA_SUB _part
 
-/** Queries of a tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU (fa/attention.h). Default: from the tuning
- *  table in fa/kernel/attention_tiles.h. */
+/** Queries of a tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU (fa/attention.h). Default: from the
+ *  tuning table in fa/kernel/attention_tiles.h. */
 #define FA_BLOCK_M 64
 
 /** Keys of a tile: a multiple of 16 (fa/attention.h). Default: from the tuning table. */
@@ -64,12 +64,12 @@
 /** Tiles of K and V in flight on a GPU: 1 or 2 (fa/attention.h). Default: from the tuning table. */
 #define FA_STAGES 1
 
-/** Rows of the tile (fa/tile.h, required), or rows of a score tile that one owner holds (fa/softmax.h). The softmax takes
- *  #FA_M and #FA_N instead, if its scores are what a product leaves. */
+/** Rows of the tile (fa/tile.h, required), or rows of a score tile that one owner holds (fa/softmax.h). The softmax
+ *  takes #FA_M and #FA_N instead, if its scores are what a product leaves. */
 #define FA_ROWS 64
 
-/** Columns of the tile, a multiple of 8 (fa/tile.h, required), or columns that one owner holds (fa/softmax.h). The softmax
- *  takes #FA_M and #FA_N instead, if its scores are what a product leaves. */
+/** Columns of the tile, a multiple of 8 (fa/tile.h, required), or columns that one owner holds (fa/softmax.h). The
+ *  softmax takes #FA_M and #FA_N instead, if its scores are what a product leaves. */
 #define FA_COLS 64
 
 /** Which operand of a product the tile will be: #FA_OPERAND_A, #FA_OPERAND_B or #FA_OPERAND_BT (fa/tile.h).
@@ -84,7 +84,8 @@
  *  (fa/tile.h). It returns the address of the row, 16-byte aligned, or NULL for a row of zeros. */
 #define FA_ROW_ADDRESS row_address
 
-/** Rows of C: on a GPU 16 or 32 for each warp (fa/mma.h, required; fa/softmax.h: of the product that leaves the scores). */
+/** Rows of C: on a GPU 16 or 32 for each warp (fa/mma.h, required; fa/softmax.h: of the product that leaves the
+ *  scores). */
 #define FA_M 64
 
 /** Columns of C: a multiple of 8, of 16 when C feeds another product (fa/mma.h, required; fa/softmax.h: as #FA_M). */
@@ -103,9 +104,10 @@
  *  a product; 1 on the CPU. */
 #define FA_OWNERS 4
 
-/** How large finite scores may be: 1, any; 0, up to 1e9 in size if weights stay fp32 (fa/softmax.h). Default: 1. 0 saves an
- *  instruction a score: scale and maximum go into one multiplication and addition, whose rounding grows with the score, so
- *  that at 1e8 a weight may come out as 2^8 instead of 1. Whoever rounds weights to #FA_F16 stays below 2e7. */
+/** How large finite scores may be: 1, any; 0, up to 1e9 in size if weights stay fp32 (fa/softmax.h). Default: 1. 0
+ *  saves an instruction a score: scale and maximum go into one multiplication and addition, whose rounding grows with
+ *  the score, so that at 1e8 a weight may come out as 2^8 instead of 1. Whoever rounds weights to #FA_F16 stays below
+ *  2e7. */
 #define FA_WIDE 1
 /** @} */
 #endif
@@ -117,7 +119,8 @@
 /** Attention forward: o = softmax(scale * q k^T, masked and modified) v, and lse where it is not NULL.
  *
  *  On a GPU it launches on the stream and returns: it neither allocates nor synchronises, and may be captured in a
- *  graph. On the CPU it returns when o is written. Bitwise deterministic, independent of the batch and of args->threads.
+ *  graph. On the CPU it returns when o is written. Bitwise deterministic, independent of the batch and of
+ *  args->threads.
  *  @param args   tensors, sizes and the parameters of the mask and the score hook; not kept after the call
  *  @param stream where to launch; ignored on the CPU
  *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE,

@@ -34,15 +34,15 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
 #define FA__EACH_COLUMN_OF(X, k) X(0, k) X(1, k) X(2, k) X(3, k) X(4, k) X(5, k)
 #define FA__AT_C(m, n) (*(FA__VEC *)(c + (n)*FA_M + (m)*LANES))
 #define FA__DECLARE_C(m, n) FA__VEC c##m##n = zero;
-#define FA__LOAD_C(m, n) \
-    if (m < vectors && n < columns) c##m##n = FA__AT_C(m, n);
+#define FA__ADD_C(m, n) \
+    if (m < vectors && n < columns) FA__AT_C(m, n) += c##m##n;
 #define FA__STORE_C(m, n) \
     if (m < vectors && n < columns) FA__AT_C(m, n) = c##m##n;
 #define FA__STEP_C(m, n) \
     if (m < vectors) c##m##n = FA__CPU_OP(fma)(a##m, x, c##m##n);
 #define FA__LOAD_A(m, k) FA__VEC a##m = m < vectors ? *(const FA__VEC *)(a + (k)*FA_M + m * LANES) : zero;
 #define FA__DECLARE(n) FA__EACH_ROW(FA__DECLARE_C, n)
-#define FA__LOAD(n) FA__EACH_ROW(FA__LOAD_C, n)
+#define FA__ADD(n) FA__EACH_ROW(FA__ADD_C, n)
 #define FA__STORE(n) FA__EACH_ROW(FA__STORE_C, n)
 #define FA__COLUMN(n, k) \
     if (n < columns) { \
@@ -53,7 +53,7 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
     { FA__EACH_ROW(FA__LOAD_A, k) FA__EACH_COLUMN_OF(FA__COLUMN, k) }
 
 /* A panel of `vectors` vectors of rows by `columns` columns, which are compile-time constants, over `steps` of K: C +=
- * A * B, or C = A * B. */
+ * A * B, or C = A * B. C is added in the end, not in the beginning: a long sum of tiles then has as few roundings as tiles. */
 FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vectors, int columns, int steps,
                              int accumulate) {
     enum {
@@ -63,13 +63,14 @@ FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vecto
     };
     const FA__VEC zero = FA__CPU_OP(splat)(0.0f);
     FA__EACH_COLUMN(FA__DECLARE)
-    if (accumulate) {
-        FA__EACH_COLUMN(FA__LOAD)
-    }
     for (int k = 0; k < steps; k += 2, a += 2 * FA_M, b += 2 * B_ROW) {
         FA__STEP(0) FA__STEP(1)
     }
-    FA__EACH_COLUMN(FA__STORE)
+    if (accumulate) {
+        FA__EACH_COLUMN(FA__ADD)
+    } else {
+        FA__EACH_COLUMN(FA__STORE)
+    }
 }
 
 /* All of C. K goes in chunks whose panel of A (32 KB with AVX-512) stays in the first-level cache for all columns. */
@@ -129,12 +130,12 @@ FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread)
 #undef FA__EACH_COLUMN_OF
 #undef FA__AT_C
 #undef FA__DECLARE_C
-#undef FA__LOAD_C
+#undef FA__ADD_C
 #undef FA__STORE_C
 #undef FA__STEP_C
 #undef FA__LOAD_A
 #undef FA__DECLARE
-#undef FA__LOAD
+#undef FA__ADD
 #undef FA__STORE
 #undef FA__COLUMN
 #undef FA__STEP
