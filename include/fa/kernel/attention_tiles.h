@@ -74,7 +74,7 @@
 /* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_Q                                                                                                            \
-    ((FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                                                   \
+    (FA__ARCH != FA_CPU && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                                                   \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= (FA__WARP_ROWS == 16 ? 210 : 190))
 
 /* GPUs with 99 KB of shared memory a block (sm_86, sm_89, sm_120) get one stage: kernel and host decide alike. */
