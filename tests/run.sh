@@ -10,7 +10,7 @@ if [ "${FA_PROVE:-1}" != 0 ] && command -v prove >/dev/null 2>&1 && prove --vers
     prove --jobs "$jobs" --exec "sh tests/log.sh $logs" "$@"
     status=$?
 else
-    echo "# prove (perl) is not here: plain output"
+    echo "# without prove (perl): plain output"
     status=0
     for program in "$@"; do
         name=$(basename "$program")
