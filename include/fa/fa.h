@@ -210,7 +210,7 @@ typedef struct fa_attention_args {
     fa_tensor v;    /**< (batch, heads_kv, seqlen_k, FA_HEAD_DIM_V) */
     fa_tensor o;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM_V), written: must overlap neither itself nor an input */
     float *lse;     /**< (batch, heads, seqlen_q) contiguous, written: natural log of the sum of exp(score); NULL: not wanted */
-    int batch;      /**< number of sequences, 0 or more */
+    int batch;      /**< number of sequences; 0 is allowed, and nothing is written */
     int heads;      /**< query heads; a multiple of heads_kv */
     int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
     int seqlen_q;   /**< queries a sequence, 0 or more */
@@ -228,7 +228,7 @@ typedef struct fa_attention_args {
     const int *document_q;     /**< fa_document: (batch, seqlen_q) ids */
     const int *document_k;     /**< fa_document: (batch, seqlen_k) ids */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
-    void *workspace;           /**< as many bytes as NAME_workspace() says; NULL when it says 0 */
+    void *workspace;           /**< reserved: no kernel of this version needs one, and it is not read */
     size_t workspace_bytes;
     int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
 } fa_attention_args;
@@ -250,7 +250,7 @@ typedef struct fa_plan {
     int warps;            /**< warps of a thread block (CPU: 1) */
     int threads;          /**< threads of a thread block; CPU: worker threads */
     int64_t blocks;       /**< thread blocks of the launch; CPU: work items */
-    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of a worker, on its stack */
+    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 512 KB of stack) */
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
     int64_t tiles_visited;  /**< of these, computed: all that hold a visible element */

@@ -114,9 +114,10 @@ FA_HOOK fa_range fa_causal_top_left_queries(const void *user, fa_box box) {
 }
 /** @} */
 
-/** @name fa_sliding_window: keys from position - window_left to position + window_right, where the
- *  query's position is query + seqlen_k - seqlen_q and a negative bound means none.
- *  Causal with a window: window_right = 0.
+/** @name fa_sliding_window: keys around the query's own position
+ *
+ *  From position - window_left to position + window_right, where the query's position is query + seqlen_k - seqlen_q and a
+ *  negative bound means none. Causal with a window: window_right = 0.
  *  @{ */
 FA_HOOK int64_t fa__window_lowest(const fa_attention_args *args) {
     return args->window_left < 0 ? -FA__UNBOUNDED : (int64_t)fa__shift(args) - args->window_left;
@@ -145,8 +146,10 @@ FA_HOOK fa_range fa_sliding_window_queries(const void *user, fa_box box) {
 }
 /** @} */
 
-/** @name fa_prefix: prefix language modelling. Every query sees the first prefix[batch] keys; beyond
- *  them it sees what causal attention (bottom-right) shows it.
+/** @name fa_prefix: a visible prefix, causal beyond it
+ *
+ *  Prefix language modelling: every query sees the first prefix[batch] keys; beyond them it sees what causal attention
+ *  (bottom-right) shows it.
  *  @{ */
 /** @cond PRIVATE */
 FA_HOOK int fa__prefix(const fa_attention_args *args, int batch) { return args->prefix ? fa__load_int(args->prefix + batch) : 0; }
@@ -170,8 +173,10 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 }
 /** @} */
 
-/** @name fa_document: packed documents. A query sees the keys whose id equals its own: document_q[batch][query]
- *  == document_k[batch][key]. Any ids in any order are right; ids that stay together are fast.
+/** @name fa_document: keys of the query's own document
+ *
+ *  Packed documents: a query sees the keys whose id equals its own, document_q[batch][query] == document_k[batch][key]. Any
+ *  ids in any order are right; ids that stay together are fast.
  *  @{ */
 /** @cond PRIVATE */
 FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }

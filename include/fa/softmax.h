@@ -37,7 +37,7 @@
  * | FA_ROWS    | or this  |           | rows of a tile that an owner holds |
  * | FA_COLS    | and this |           | columns of it that an owner holds |
  * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
- * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: up to 1e9 in size, one instruction less a score |
+ * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: up to 1e9 in size (2e7 where weights are rounded to FA_F16), one instruction less a score |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80 |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
