@@ -47,8 +47,9 @@ suite() {
     case $2 in
     forward) compiled "$1" forward "$M/forward_instances.c" tests/suites/forward.c ;;
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
-    gpu) "$NVCC" -x cu -std=c++17 -arch=native -w -I"$M/$1/include" -Itests -o "$M/$1/gpu" "$M/forward_instances.c" tests/suites/forward.c \
-        tests/harness/*.c -Xcompiler -w >>"$M/$1/log" 2>&1 ;;
+    gpu) "$NVCC" -x cu -std=c++17 -arch=native -w -I"$M/$1/include" -Itests -c -o "$M/$1/gpu.o" "$M/forward_instances.c" \
+        >>"$M/$1/log" 2>&1 && "$NVCC" -arch=native -o "$M/$1/gpu" "$M/$1/gpu.o" "$M/gpu_forward.o" "$M/gpu_memory.o" \
+        $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread >>"$M/$1/log" 2>&1 ;;
     *) compiled "$1" "$2" "tests/suites/$2.c" ;;
     esac || return 2
     $limit "$M/$1/$2" >"$M/$1/$2.tap" 2>&1 && ! grep -q '^not ok' "$M/$1/$2.tap" && return 0
@@ -91,10 +92,14 @@ for source in tests/harness/*.c; do
     $CC -std=c11 -O2 -Iinclude -Itests -pthread -c -o "$M/harness/$(basename "$source" .c).o" "$source" || exit 1
 done
 "$T/pairs" emit tests/mutate.h 0 1 >"$M/forward_instances.c" || exit 1
+if [ -n "$GPU" ]; then
+    $CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
+    "$NVCC" -x cu -std=c++17 -arch=native -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1
+fi
 
 # Without a fault the tests pass: else nothing below would mean anything.
 mkdir -p "$M/0" && rm -rf "$M/0/include" && cp -r include "$M/0/include"
-for suite in types masks forward contracts primitives; do
+for suite in types masks forward contracts primitives ${GPU:+gpu}; do
     suite 0 $suite || { echo "mutate: the tests fail without a fault ($suite): see $M/0/$suite.tap, $M/0/log"; exit 1; }
 done
 
