@@ -80,14 +80,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     if (!plan) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: plan is NULL: point it to an fa_plan", FA__STR(FA__ATTN()));
     FA__ATTN(__describe)(&p, plan);
     if (FA__HAS_MASK)
-        for (uint32_t i = 0; i < p.items; i++) {
-            fa_box box = FA__ATTN(__box)(&p, i, FA_BLOCK_M);
-            for (int64_t key0 = 0; key0 < args->seqlen_k; key0 += FA_BLOCK_N) {
-                fa_tile_class of = FA__ATTN(__class)(&p, &box, (int)key0);
-                plan->tiles_visited += of != FA_EMPTY;
-                plan->tiles_masked += of == FA_PARTIAL;
-            }
-        }
+        for (uint32_t i = 0; i < p.items; i++) FA__ATTN(__count)(&p, i, &plan->tiles_visited, &plan->tiles_masked);
     plan->tiles_skipped = plan->tiles_total - plan->tiles_visited;
     FA__ATTN(__job)(&p, &job, &plan->schedule);
     plan->arch = FA_CPU;
