@@ -9,15 +9,11 @@ WARNINGS ?= -Wall -Wextra
 BUILD    ?= build
 PREFIX   ?= /usr/local
 DESTDIR  ?=
-ifndef NVCC
-NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-endif
 PYTHON   ?= python3
 VERSION  := $(shell v=$$(sed -n 's/^\#define FA_VERSION //p' include/fa/fa.h); \
               echo $$((v / 10000)).$$((v / 100 % 100)).$$((v % 100)))
 
-# Not empty where nvidia-smi lists a GPU, and where python3 has PyTorch. Asked once, when first needed.
-GPU   = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1))$(GPU)
+# Not empty where python3 has PyTorch. Asked once, when first needed.
 ask_torch = import importlib.util as u; print("yes" if u.find_spec("torch") else "")
 TORCH = $(eval TORCH := $(shell $(PYTHON) -c '$(ask_torch)' 2>/dev/null))$(TORCH)
 
@@ -37,6 +33,7 @@ help:
 	@echo "make format     format the sources in place (needs clang-format)"
 	@echo "make clean      remove $(BUILD)"
 
+include gpu.mk
 -include tests/tests.mk
 -include examples/examples.mk
 include tests/bench/bench.mk

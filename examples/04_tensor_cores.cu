@@ -61,12 +61,9 @@ DEVICE void state_begin(warp_state *w, const tile_row *q) {
     for (int r = 0; r < 2; r++) w->highest[r] = -INFINITY, w->sum[r] = 0;
 }
 
-/* Takes in a tile of keys and values: S = Q K^T, online softmax, O = factor O + P V. */
-DEVICE void state_tile(warp_state *w, const tile_row *k, const tile_row *v, float scale) {
+/* S = Q K^T: K's rows are the columns of K^T, so its 8 x 8 matrices are right operands as they lie. */
+DEVICE void state_scores(const warp_state *w, float (*s)[4], const tile_row *k) {
     int lane = (int)threadIdx.x % 32;
-    float s[BLOCK_N / 8][4] = {{0}}, factor[2];
-
-    /* S: K's rows are the columns of K^T, so its 8 x 8 matrices are right operands as they lie. */
     for (int n = 0; n < BLOCK_N / 8; n++)
         for (int i = 0; i < HEAD_DIM / 32; i++) {
             uint32_t b[4];
@@ -74,10 +71,12 @@ DEVICE void state_tile(warp_state *w, const tile_row *k, const tile_row *v, floa
             multiply(s[n], w->q[2 * i], b[0], b[1]);
             multiply(s[n], w->q[2 * i + 1], b[2], b[3]);
         }
+}
 
-    /* Softmax: s[n][0], s[n][1] belong to row 0 of this thread's two, s[n][2], s[n][3] to row 1. exp(x) is computed as
-     * 2^(x log2(e)), as the hardware does, with log2(e) folded into the scale. */
-    float scale_log2 = scale * 1.4426950408889634f;
+/* Online softmax, in place; O is rescaled. s[n][0], s[n][1] belong to row 0 of this thread's two, s[n][2], s[n][3] to
+ * row 1. exp(x) is computed as 2^(x log2(e)), as the hardware does, with log2(e) folded into the scale. */
+DEVICE void state_softmax(warp_state *w, float (*s)[4], float scale) {
+    float factor[2], scale_log2 = scale * 1.4426950408889634f;
     for (int r = 0; r < 2; r++) {
         float highest = w->highest[r];
         for (int n = 0; n < BLOCK_N / 8; n++) highest = fmaxf(highest, fmaxf(s[n][2 * r], s[n][2 * r + 1]));
@@ -91,8 +90,11 @@ DEVICE void state_tile(warp_state *w, const tile_row *k, const tile_row *v, floa
     }
     for (int i = 0; i < HEAD_DIM / 8; i++)
         for (int j = 0; j < 4; j++) w->o[i][j] *= factor[j / 2];
+}
 
-    /* O: P is the left operand, from registers. V's matrices have keys for rows: transposed they are right operands. */
+/* O += P V: P is the left operand, from registers. V's matrices have keys for rows: transposed they are right operands. */
+DEVICE void state_outputs(warp_state *w, float (*s)[4], const tile_row *v) {
+    int lane = (int)threadIdx.x % 32;
     for (int n = 0; n < BLOCK_N / 16; n++) {
         uint32_t a[4];
         for (int i = 0; i < 4; i++)
@@ -104,6 +106,14 @@ DEVICE void state_tile(warp_state *w, const tile_row *k, const tile_row *v, floa
             multiply(w->o[2 * i + 1], a, b[2], b[3]);
         }
     }
+}
+
+/* Takes in a tile of keys and values. */
+DEVICE void state_tile(warp_state *w, const tile_row *k, const tile_row *v, float scale) {
+    float s[BLOCK_N / 8][4] = {{0}};
+    state_scores(w, s, k);
+    state_softmax(w, s, scale);
+    state_outputs(w, s, v);
 }
 
 DEVICE void state_end(warp_state *w, uint16_t *o /* the block's first row in memory */) {

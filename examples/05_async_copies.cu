@@ -59,7 +59,7 @@ KERNEL __launch_bounds__(THREADS) async_copies_kernel(problem p) {
     state_end(&w, p.o16 + first);
 }
 
-static void async_copies(const problem *p) {
+static UNUSED void async_copies(const problem *p) {
     launch(async_copies_kernel, p->batch * p->heads * (p->seqlen / BLOCK_M), THREADS, p);
 }
 #endif

@@ -1,5 +1,6 @@
 # Targets of the examples: `make examples` and `make run`. Included by the Makefile, whose CC, CFLAGS, WARNINGS, BUILD,
-# NVCC and GPU it uses. Every program is one .cu file: with nvcc and a GPU it is built for that, else by CC for the CPU.
+# NVCC, GPU and gpu_arch it uses. Every program is one .cu file: with nvcc and a GPU it is built for that, else by CC for
+# the CPU.
 
 NVCCFLAGS ?= -O3
 IMAGE     ?= examples/images/coffee.ppm
@@ -10,7 +11,6 @@ example_dir     = $(BUILD)/examples
 example_sources := $(wildcard examples/*.cu examples/*.h) $(shell find include/fa -name '*.h')
 # "gpu" where these programs can be built for and run on one, else "cpu".
 example_kind    = $(if $(and $(NVCC),$(GPU)),gpu,cpu)
-example_arch    = $(if $(GPU),native,sm_80)
 
 .PHONY: examples examples-cpu examples-gpu examples-compile run
 
@@ -20,7 +20,7 @@ $(BUILD)/examples/%.cpu: examples/%.cu $(example_sources)
 
 $(BUILD)/examples/%.gpu: examples/%.cu $(example_sources)
 	@mkdir -p $(@D)
-	$(NVCC) -std=c++17 $(NVCCFLAGS) -arch=$(example_arch) -Iinclude $< -o $@
+	$(NVCC) -std=c++17 $(NVCCFLAGS) -arch=$(gpu_arch) -Iinclude $< -o $@
 
 examples:
 	@$(MAKE) --no-print-directory examples-$(example_kind)

@@ -408,4 +408,20 @@ static UNUSED int skip_main(const char *name) {
     return 0;
 }
 
+/** ladder_main() of the steps that take sm_90a: whether this GPU is one, and they were compiled for it. */
+static UNUSED int hopper_main(const char *name, void (*run)(const problem *), const char *previous, void (*run_previous)(const problem *)) {
+#if ON_GPU
+    int device, major, minor;
+    CUDA(cudaGetDevice(&device));
+    CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (run && major == 9 && minor == 0) return ladder_main(name, run, BF16, previous, run_previous);
+    printf("%-20s skipped: it needs a GPU of compute capability 9.0%s\n", name, run ? "" : " and nvcc -arch=sm_90a");
+    return 0;
+#else
+    (void)run, (void)previous, (void)run_previous;
+    return skip_main(name);
+#endif
+}
+
 #endif

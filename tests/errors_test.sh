@@ -65,10 +65,10 @@ for by in cc clang c++; do
         attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: define FA_HEAD_DIM"
         attention "#define FA_HEAD_DIM_V $d"; rejects $by "FA_HEAD_DIM_V $d" "bad: FA_HEAD_DIM_V"
     done
-    attention '#define FA_ARCH 75'; rejects $by "FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU or 80"
-    attention '#define FA_ARCH FA_GPU'; rejects $by "a misspelt FA_ARCH" "bad: FA_ARCH is FA_GPU: write FA_CPU or 80"
+    attention '#define FA_ARCH 75'; rejects $by "FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80 or 90, or leave it out"
+    attention '#define FA_ARCH FA_GPU'; rejects $by "a misspelt FA_ARCH" "bad: FA_ARCH is FA_GPU: write FA_CPU, 80 or 90"
     attention '#define FA_ARCH 80'; rejects $by "FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
-    attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90" "bad: FA_ARCH 90"
+    attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90 without nvcc" "bad: FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU"
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_M 0'; rejects $by "FA_BLOCK_M 0" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
@@ -133,10 +133,58 @@ arch=-arch=sm_90a
 attention; accepts nvcc "the instance without a mistake compiles" $arch
 attention '!name'; rejects nvcc "no FA_NAME" "fa/attention.h: define FA_NAME" $arch
 attention '!dtype'; rejects nvcc "no FA_DTYPE" "bad: define FA_DTYPE" $arch
-attention '#define FA_ARCH 90'; rejects nvcc "FA_ARCH 90 in plain sm_90" "bad: FA_ARCH 90" -arch=sm_90
+attention '#define FA_ARCH 90'; rejects nvcc "FA_ARCH 90 for sm_80" "bad: FA_ARCH 90 needs the instructions of sm_90a: compile with -arch=sm_90a" -arch=sm_80
+attention '#define FA_ARCH 90'; rejects nvcc "FA_ARCH 90 with FA_F32" "bad: FA_ARCH 90 has FA_F16 and FA_BF16: write FA_ARCH 80 for other types" $arch
+# What compiles for sm_90 without the a is told by the assembler.
+attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16'
+compile nvcc -arch=sm_90
+[ $? != 0 ] && grep -q 'FA_ARCH_90_needs_nvcc_arch_sm_90a' "$work/log"
+ok $? "nvcc: FA_ARCH 90 in plain sm_90 is refused by name" "$work/log"
+attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16'; accepts nvcc "FA_ARCH 90 for sm_90a" $arch
 attention '#define FA_STAGES 3'; rejects nvcc "FA_STAGES 3" "bad: FA_STAGES" $arch
 attention '#define FA_WARPS 3' '#define FA_BLOCK_M 64'; rejects nvcc "FA_WARPS 3 for FA_BLOCK_M 64" "bad: FA_BLOCK_M is not 16 or 32 times FA_WARPS" $arch
 attention '!dim' '#define FA_HEAD_DIM 256' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 128' '#define FA_WARPS 8'
     rejects nvcc "tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
+hopper() { attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16' "$@"; }
+for sizes in 'FA_BLOCK_M 96' 'FA_BLOCK_M 32' 'FA_BLOCK_M 256' 'FA_WARPS 4'; do
+    hopper "#define $sizes"
+    rejects nvcc "FA_ARCH 90 with $sizes" "bad: FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16" $arch
+done
+hopper '#define FA_BLOCK_N 20'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 20" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16" $arch
+hopper '#define FA_BLOCK_N 272'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 272" "bad: FA_BLOCK_N, the keys of a tile, is above 256" $arch
+for stages in 0 5; do
+    hopper "#define FA_STAGES $stages"; rejects nvcc "FA_ARCH 90 with FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)" $arch
+done
+hopper '#define FA_STAGES 4' '#define FA_BLOCK_N 256'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
+
+half="#define FA_NAME bad
+#define FA_DTYPE FA_BF16"
+sizes="#define FA_ROWS 64
+#define FA_COLS 64"
+primitive tile.h "$half" "$sizes" '#define FA_LOADER FA_TMA'
+rejects nvcc "FA_TMA without FA_ARCH 90" "bad: FA_LOADER FA_TMA needs a copy engine: write FA_ARCH 90, and compile with -arch=sm_90a" $arch
+primitive tile.h "$tile" "$sizes" '#define FA_ARCH 90'; rejects nvcc "tile.h with FA_ARCH 90 and FA_F32" "bad: FA_ARCH 90 has FA_F16 and FA_BF16" $arch
+primitive tile.h "$half" '#define FA_ARCH 90' '#define FA_ROWS 60' '#define FA_COLS 64'
+rejects nvcc "tile.h with FA_ARCH 90 and FA_ROWS 60" "bad: FA_ROWS is not a multiple of 8, which the layout of FA_ARCH 90 needs" $arch
+primitive tile.h "$half" '#define FA_ARCH 90' '#define FA_ROWS 264' '#define FA_COLS 64' '#define FA_LOADER FA_TMA'
+rejects nvcc "FA_TMA with FA_ROWS 264" "bad: FA_ROWS is above 256, the most that the copy engine brings at once" $arch
+primitive mma.h "$tile" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 64'
+rejects nvcc "mma.h with FA_ARCH 90 and FA_F32" "bad: FA_ARCH 90 has FA_F16 and FA_BF16" $arch
+primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 264' '#define FA_K 64'
+rejects nvcc "mma.h with FA_ARCH 90 and FA_N 264" "bad: FA_N is above 256, the widest product of FA_ARCH 90" $arch
+primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 128' '#define FA_N 64' '#define FA_K 64'
+rejects nvcc "mma.h with FA_ARCH 90 and FA_M 128 for four warps" "bad: FA_M is not 64 for each warpgroup" $arch
+primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 24' '#define FA_B FA_OPERAND_BT'
+rejects nvcc "mma.h with FA_ARCH 90 and FA_K 24 for FA_OPERAND_BT" "bad: FA_K is not a multiple of 16, which FA_FRAGMENT and FA_OPERAND_BT need" $arch
+# A kernel of one's own: the header cannot tell sm_90 from sm_90a either.
+{
+    primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 64' && cat "$work/case.c"
+    printf '%s\n' '__global__ void own(const void *a, const void *b, float *c) {' 'bad_acc acc;' 'bad_product(&acc, a, b, (int)threadIdx.x);' \
+        '*c = acc.x[0];' '}'
+} >"$work/own.c" && mv "$work/own.c" "$work/case.c"
+accepts nvcc "a kernel of FA_ARCH 90 primitives for sm_90a" $arch
+compile nvcc -arch=sm_90
+[ $? != 0 ] && grep -q 'FA_ARCH_90_needs_nvcc_arch_sm_90a' "$work/log"
+ok $? "nvcc: it is refused by name in plain sm_90" "$work/log"
 attention; rejects nvcc "sm_75" "compile with -arch=sm_80" -arch=sm_75
 tap_end

@@ -1,7 +1,8 @@
 #!/bin/sh
 # mutate.sh [NUMBER...]: puts the faults of tests/mutations.txt into copies of include/, one at a time, and runs the tests
 # that should notice, the likeliest first. Fails if a fault survives, does not compile, or no longer fits its file.
-# With numbers, only those. Needs what make test needs; faults in GPU files need a GPU and are left out, and said, without.
+# With numbers, only those. Needs what make test needs; faults in GPU files need a GPU (GPU, GPU_ARCH: gpu.mk) and are left out,
+# and said, without; those in files of sm_90a, a GPU of compute capability 9.0.
 CC=${CC:-cc}
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
@@ -42,14 +43,31 @@ compiled() {
     $CC $flags -I"$M/$number/include" -o "$output" "$@" "$M"/harness/*.o -lm >>"$M/$number/log" 2>&1
 }
 
+# on_gpu N OUTPUT FILE...: the same with nvcc, for the GPU; an object is linked as it is.
+on_gpu() {
+    number=$1 output=$M/$1/$2 objects=
+    shift 2
+    for source in "$@"; do
+        object=$source
+        case $source in *.c)
+            object=${output}_$(basename "$source" .c).o
+            "$NVCC" -x cu -std=c++17 -arch=$GPU_ARCH -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) \
+                -DTEST_PRODUCTS=products_3 -w -I"$M/$number/include" -Itests -c -o "$object" "$source" >>"$M/$number/log" 2>&1 || return 1 ;;
+        esac
+        objects="$objects $object"
+    done
+    "$NVCC" -arch=$GPU_ARCH -o "$output" $objects "$M/gpu_memory.o" $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread \
+        >>"$M/$number/log" 2>&1
+}
+
 # suite N NAME: compiles and runs one suite. 0: all pass; 1: the fault is noticed; 2: does not compile.
 suite() {
     case $2 in
     forward) compiled "$1" forward "$M/forward_instances.c" tests/suites/forward.c ;;
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
-    gpu) "$NVCC" -x cu -std=c++17 -arch=native -w -I"$M/$1/include" -Itests -c -o "$M/$1/gpu.o" "$M/forward_instances.c" \
-        >>"$M/$1/log" 2>&1 && "$NVCC" -arch=native -o "$M/$1/gpu" "$M/$1/gpu.o" "$M/gpu_forward.o" "$M/gpu_memory.o" \
-        $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread >>"$M/$1/log" 2>&1 ;;
+    gpu) on_gpu "$1" gpu "$M/forward_instances.c" "$M/gpu_forward.o" ;;
+    gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
+    gpu_*) on_gpu "$1" "$2" "tests/suites/${2#gpu_}.c" ;;
     *) compiled "$1" "$2" "tests/suites/$2.c" ;;
     esac || return 2
     $limit "$M/$1/$2" >"$M/$1/$2.tap" 2>&1 && ! grep -q '^not ok' "$M/$1/$2.tap" && return 0
@@ -68,10 +86,18 @@ if [ "$1" = --one ]; then
         fa.h) suites="types masks forward contracts primitives" ;;
         mask.h | score.h) suites="masks forward contracts" ;;
         kernel/check.h) suites="contracts forward" ;;
-        arch/sm80/* | kernel/attention_loop.h | kernel/attention_gpu.h | kernel/gpu.h) suites=gpu ;;
+        philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax" ;;
+        row_softmax.h | kernel/row_softmax_rows.h | kernel/rows.h | kernel/rows_cpu*) suites="row_softmax" ;;
+        arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h) suites="gpu_rows gpu_row_softmax" ;;
+        arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
+        arch/sm80/* | kernel/attention_loop.h | kernel/attention_warpgroups.h | kernel/attention_scores.h | kernel/attention_gpu.h | kernel/gpu.h)
+            suites="gpu gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
-        [ "$suites" != gpu ] || [ -n "$GPU" ] || suites= verdict="needs a GPU"
+        case $suites in gpu*) [ -n "$GPU" ] || suites= verdict="needs a GPU" ;; esac
+        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_warpgroups.h | kernel/attention_gpu.h)
+            [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
+        esac
         for suite in $suites; do
             suite "$n" $suite
             case $? in
@@ -94,12 +120,13 @@ done
 "$T/pairs" emit tests/mutate.h 0 1 >"$M/forward_instances.c" || exit 1
 if [ -n "$GPU" ]; then
     $CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
-    "$NVCC" -x cu -std=c++17 -arch=native -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1
+    "$NVCC" -x cu -std=c++17 -arch=$GPU_ARCH -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1
+    sh tests/tools/products.sh 3 7 >"$M/gpu_products.c" || exit 1 # of every kind some
 fi
 
 # Without a fault the tests pass: else nothing below would mean anything.
 mkdir -p "$M/0" && rm -rf "$M/0/include" && cp -r include "$M/0/include"
-for suite in types masks forward contracts primitives ${GPU:+gpu}; do
+for suite in types masks forward contracts primitives rows row_softmax ${GPU:+gpu gpu_gpu gpu_rows gpu_row_softmax} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
     suite 0 $suite || { echo "mutate: the tests fail without a fault ($suite): see $M/0/$suite.tap, $M/0/log"; exit 1; }
 done
 

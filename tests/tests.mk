@@ -10,10 +10,10 @@
 CC       ?= cc
 BUILD    ?= build
 CFLAGS   ?= -O3
-NVCC     ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 SAMPLE   ?= 6
 # Where the library is: make mutate points it to a changed copy.
 INCLUDE  ?= include
+include gpu.mk
 
 .PHONY: test mutate test-programs
 .SECONDARY:
@@ -52,7 +52,7 @@ $(T)/forward_random.c: $(T)/random_$(SAMPLE)_$(test_seed).list
 
 # ---- programs ----
 
-test_suites  := $(T)/types $(T)/masks $(T)/contracts $(T)/primitives
+test_suites  := $(T)/types $(T)/masks $(T)/contracts $(T)/primitives $(T)/rows $(T)/row_softmax
 
 $(T)/harness/%.o: tests/harness/%.c $(test_headers)
 	@mkdir -p $(@D)
@@ -78,14 +78,12 @@ $(test_suites): $(T)/%: $(T)/%.o $(test_harness)
 # ---- the same on the GPU, with nvcc ----
 
 # Without a GPU only the contracts, for the status that says so; tests/nvcc_test.sh compiles the instances.
-gpu_arch     = $(if $(GPU),native,sm_90a)
-GPU         ?= $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1)
 TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(INCLUDE) -Itests -arch=$(gpu_arch)
 # An architecture that the GPU at hand is not, as machine code alone.
-gpu_other    = $(if $(filter 9.%,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1)),sm_80,sm_90a)
+gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
 gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_random
-gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_only $(T)/gpu_other $(gpu_forward)))
+gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain) $(gpu_forward)))
 
 $(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
 	@mkdir -p $(@D)
@@ -96,7 +94,25 @@ $(T)/gpu/%.o: tests/suites/%.c $(test_headers)
 $(T)/gpu/other.o: tests/suites/gpu.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(filter-out -arch=%,$(TEST_NVFLAGS)) -gencode arch=$(gpu_other:sm_%=compute_%),code=$(gpu_other) \
-	    -DTEST_WRONG_ARCHITECTURE -c -o $@ $<
+	    -DTEST_WRONG_ARCHITECTURE -DTEST_SCHEDULE=80 -c -o $@ $<
+# The schedule that an instance chooses: by the GPU, and plain sm_90 has not got the newer one.
+gpu_schedule = $(if $(filter 90,$(gpu_cap)),90,80)
+$(T)/gpu/gpu.o: TEST_NVFLAGS += -DTEST_SCHEDULE=$(gpu_schedule)
+$(T)/gpu/plain.o: tests/suites/gpu.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(filter-out -arch=%,$(TEST_NVFLAGS)) -arch=sm_90 -DTEST_SCHEDULE=80 -c -o $@ $<
+# What is sm_90a's alone: without the PTX for later GPUs that -arch=sm_90a makes, too.
+sm90_chunks := 0 1 2 3 4 5 6 7
+SM90_FLAGS   = $(filter-out -arch=%,$(TEST_NVFLAGS)) -gencode arch=compute_90a,code=sm_90a
+$(T)/products_%.c: tests/tools/products.sh
+	@mkdir -p $(@D)
+	$(Q)sh $< $* $(words $(sm90_chunks)) > $@
+$(T)/gpu/products_%.o: $(T)/products_%.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(SM90_FLAGS) -c -o $@ $<
+$(T)/gpu/sm90.o: tests/suites/sm90.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(SM90_FLAGS) -c -o $@ $<
 # The contract on numbers holds under --use_fast_math too.
 $(T)/gpu/forward_00.o $(T)/gpu/forward_01.o: TEST_NVFLAGS += --use_fast_math
 $(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
@@ -105,10 +121,14 @@ $(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
 
 $(T)/gpu_contracts: $(T)/gpu/contracts.o $(T)/gpu/contracts_elsewhere.o
 $(T)/gpu_primitives: $(T)/gpu/primitives.o
+$(T)/gpu_rows: $(T)/gpu/rows.o
+$(T)/gpu_row_softmax: $(T)/gpu/row_softmax.o
 $(T)/gpu_only: $(T)/gpu/gpu.o
+$(T)/gpu_plain: $(T)/gpu/plain.o
 $(T)/gpu_other: $(T)/gpu/other.o
+$(T)/gpu_sm90: $(T)/gpu/sm90.o $(sm90_chunks:%=$(T)/gpu/products_%.o)
 $(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
-$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_only $(T)/gpu_other $(gpu_forward): $(gpu_harness)
+$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward): $(gpu_harness)
 	$(Q)$(NVCC) -arch=$(gpu_arch) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
 # ---- targets ----
@@ -123,4 +143,4 @@ test:
 	    $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
 
 mutate: $(T)/pairs
-	@CC="$(CC)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)
+	@CC="$(CC)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)

@@ -89,27 +89,6 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
-#include <fa/kernel/attention_tiles.h>
-#if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16");
-#undef FA_BLOCK_M
-#define FA_BLOCK_M FA__TABLE_M
-#endif
-#if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
-#undef FA_BLOCK_N
-#define FA_BLOCK_N FA__TABLE_N
-#endif
-#if FA_STAGES != 1 && FA_STAGES != 2
-FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2");
-#undef FA_STAGES
-#define FA_STAGES 1
-#endif
-#if FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS > 32 || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
-FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp can hold");
-#undef FA_WARPS
-#define FA_WARPS (FA_BLOCK_M / 16)
-#endif
 #define FA__PASSES 4 /* the last pass, all that a causal mask leaves unbalanced, is then a sixteenth of the work */
 #define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: a half of the second-level cache of an A100 or H100 */
 
@@ -198,10 +177,10 @@ FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) 
 }
 
 /* Visited and masked tiles of a work item: what NAME_plan() sums up. */
-FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int64_t *visited, int64_t *masked) {
-    fa_box box = FA__ATTN(__box)(p, item, FA_BLOCK_M);
-    for (int64_t key0 = 0; key0 < p->args.seqlen_k; key0 += FA_BLOCK_N) {
-        fa_tile_class of = FA__ATTN(__classify)(p, box, (int)key0, FA_BLOCK_N);
+FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, int block_n, int64_t *visited, int64_t *masked) {
+    fa_box box = FA__ATTN(__box)(p, item, block_m);
+    for (int64_t key0 = 0; key0 < p->args.seqlen_k; key0 += block_n) {
+        fa_tile_class of = FA__ATTN(__classify)(p, box, (int)key0, block_n);
         *visited += of != FA_EMPTY;
         *masked += of == FA_PARTIAL;
     }
@@ -231,8 +210,8 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
 }
 
-/* Checks the arguments and derives the parameters. */
-static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p) {
+/* Checks the arguments and derives the parameters, for blocks of block_m queries. */
+static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p, int block_m) {
     static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT), FA_DTYPE,
                                           FA__MASK_NEEDS | FA__SCORE_NEEDS, FA__HAS_USER};
     fa_status status = fa__check_attention(&instance, args);
@@ -246,24 +225,24 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     p->scale = scale;
     p->negate = !FA__HAS_SCORE && scale < 0.0f;
     p->scale_log2 = FA__HAS_SCORE ? FA__LOG2_E : fabsf(scale) * FA__LOG2_E;
-    int64_t blocks = ((int64_t)args->seqlen_q + FA_BLOCK_M - 1) / FA_BLOCK_M, heads = (int64_t)args->batch * args->heads;
+    int64_t blocks = ((int64_t)args->seqlen_q + block_m - 1) / block_m, heads = (int64_t)args->batch * args->heads;
     if (heads > 0 && blocks > (int64_t)INT32_MAX / heads)
         return FA__FAIL(FA_ERROR_ARGUMENT, "%s: batch * heads * blocks of %d queries is %lld * %lld: at most 2^31 - 1 are possible in one call",
-                        instance.name, FA_BLOCK_M, (long long)heads, (long long)blocks);
+                        instance.name, block_m, (long long)heads, (long long)blocks);
     p->blocks_m = (int)blocks;
     FA__ATTN(__order)(p);
     return FA_OK;
 }
 
 /* What NAME_plan() says of every architecture alike. */
-static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan) {
+static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, int block_m, int block_n, int stages, int warps) {
     memset(plan, 0, sizeof *plan);
-    plan->block_m = FA_BLOCK_M;
-    plan->block_n = FA_BLOCK_N;
-    plan->stages = FA_STAGES;
-    plan->warps = FA_WARPS;
+    plan->block_m = block_m;
+    plan->block_n = block_n;
+    plan->stages = stages;
+    plan->warps = warps;
     plan->blocks = p->items;
-    plan->tiles_total = (int64_t)p->items * (((int64_t)p->args.seqlen_k + FA_BLOCK_N - 1) / FA_BLOCK_N);
+    plan->tiles_total = (int64_t)p->items * (((int64_t)p->args.seqlen_k + block_n - 1) / block_n);
     if (!FA__HAS_MASK) plan->tiles_visited = plan->tiles_total;
 }
 
@@ -289,7 +268,6 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__HAS_USER
 #undef FA__USER
 #undef FA__ELEMENT
-#include <fa/kernel/attention_tiles_end.h>
 #include <fa/arch/unbind.h>
 FA__STRICT_END
 #endif

@@ -54,7 +54,7 @@
 #define FA_TF32 4 /**< float in memory, one tf32 product on GPUs; the same as FA_F32 on the CPU. */
 /** @} */
 
-/** Value of FA_ARCH: the schedule for the host's processor. GPU schedules are named by number: 80. */
+/** Value of FA_ARCH: the schedule for the host's processor. GPU schedules are named by number: 80, 90. */
 #define FA_CPU 1
 
 typedef uint16_t fa_f16;  /**< Storage of an FA_F16 element (the bits of an IEEE binary16). */
@@ -138,6 +138,16 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
     _Pragma("GCC diagnostic error \"-Wimplicit-function-declaration\"")
 #define FA__STRICT_END _Pragma("GCC diagnostic pop")
 #endif
+/* Whether sm_90 or sm_90a is among what nvcc compiles for. (Which of the two only the compilation for the device knows.) */
+#if defined(__CUDA_ARCH_LIST__)
+#define FA__COMPILES_90 FA__ANY_900(__CUDA_ARCH_LIST__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+#define FA__ANY_900(...) FA__ANY_900_(__VA_ARGS__)
+#define FA__ANY_900_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, ...)                                                           \
+    ((a) == 900 || (b) == 900 || (c) == 900 || (d) == 900 || (e) == 900 || (f) == 900 || (g) == 900 || (h) == 900 || (i) == 900 || \
+     (j) == 900 || (k) == 900 || (l) == 900 || (m) == 900 || (n) == 900 || (o) == 900)
+#else
+#define FA__COMPILES_90 0
+#endif
 #define FA__ERROR_BYTES 512
 /* What a shipped hook needs to find set, as bits of fa__instance.needs. FA__SHIPPED_NEEDS(hook) gives them, and 0 for a
  * hook of the user's: pasted with FA__NEEDS_, a shipped name expands to two arguments, of which the second is taken. */
@@ -199,6 +209,21 @@ static inline FA_UNUSED fa_tensor fa_tensor_bshd(const void *data, int heads, in
     t.stride_seq = (int64_t)heads * head_dim;
     t.stride_batch = (int64_t)seqlen * heads * head_dim;
     return t;
+}
+
+/** A (rows, cols) matrix, row-major: the stride in elements, a row's elements contiguous. The data is aligned to its
+ *  elements, and rows may start anywhere. What is read may have stride 0, which repeats one row. */
+typedef struct fa_matrix {
+    void *data;
+    int64_t stride_row;
+} fa_matrix;
+
+/** A contiguous (rows, cols) matrix. */
+static inline FA_UNUSED fa_matrix fa_matrix_of(const void *data, int64_t cols) {
+    fa_matrix m;
+    m.data = (void *)(uintptr_t)data;
+    m.stride_row = cols;
+    return m;
 }
 
 /** The arguments of every attention instance. Pointers are device pointers for a GPU instance and

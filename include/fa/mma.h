@@ -26,23 +26,63 @@
  * }
  * @endcode
  *
+ * The warpgroups of sm_90a (FA_ARCH 90) multiply in the background: start a product, do something else, wait.
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #if defined(__CUDACC__) // nvcc -arch=sm_90a
+ * #define FA_NAME  s
+ * #define FA_DTYPE FA_BF16
+ * #define FA_ARCH  90
+ * #define FA_M     64
+ * #define FA_N     128
+ * #define FA_K     64
+ * #include <fa/mma.h>
+ *
+ * static __device__ void two(s_acc *first, s_acc *second, const void *q, const void *k0, const void *k1, int thread) {
+ *     uint32_t a = s_a_place(q, thread); // tiles of 64 x 64, 128 x 64, 128 x 64
+ *     s_fence();
+ *     s_start(first, a, s_b_place(k0), 0);
+ *     s_commit();
+ *     s_start(second, a, s_b_place(k1), 0);
+ *     s_commit();
+ *     s_wait(first, 1); // all but one group are done: first may be read, while second is under way
+ *     s_scale_rows(first, (const float[2]){2.0f, 3.0f});
+ *     s_wait(second, 0);
+ * }
+ * #endif
+ * @endcode
+ *
  * | parameter   | required | default         | meaning |
  * |-------------|----------|-----------------|---------|
  * | FA_NAME     | yes      |                 | prefix of what is generated |
  * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product; FA_F32: fp32-accurate, three tf32 products |
- * | FA_M        | yes      |                 | rows of C; on GPUs 16 or 32 (a multiple of 16) for each warp |
- * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product) |
- * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 |
+ * | FA_M        | yes      |                 | rows of C; on GPUs 16 or 32 (a multiple of 16) for each warp; with FA_ARCH 90, 16 |
+ * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product); with FA_ARCH 90, up to 256 |
+ * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 (on GPUs 16 with FA_FRAGMENT or FA_OPERAND_BT) |
  * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is what NAME_pack() makes of an accumulator |
  * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N) |
- * | FA_WARPS    | no       | 4               | warps that share the product (GPU) |
- * | FA_ARCH     | no       | by the compiler | FA_CPU or 80 |
+ * | FA_WARPS    | no       | 4               | warps that share the product (GPU); with FA_ARCH 90 a multiple of 4 |
+ * | FA_ARCH     | no       | by the compiler | FA_CPU, 80, or 90 (FA_F16 and FA_BF16), whose numbers are plain literals |
  * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ *
+ * Generates NAME_acc, NAME_ROWS, NAME_COLS, NAME_AT(), NAME_row(), NAME_col(); NAME_zero(), NAME_mma() (C += A B), NAME_product()
+ * (C = A B), NAME_scale_rows(), NAME_normalize(); NAME_a and NAME_pack() (A from an accumulator); NAME_to_tile() (C into an
+ * FA_OPERAND_A tile of FA_M x FA_N). For half types on GPUs NAME_load_a() (A from a tile into registers).
+ *
+ * With FA_ARCH 90 also the parts of NAME_mma(): NAME_fence(), before products whose registers (C, or A's) the threads have written
+ * since the last wait; NAME_start(acc, a, b, accumulate), where a is a NAME_a or NAME_a_place() of a tile and b NAME_b_place() of
+ * one; NAME_commit(), which closes a group; NAME_wait(acc, n), which returns when all but the latest n groups (n up to 2) are
+ * done. Until then C and A's registers are not touched, and tiles not written. And NAME_store(acc, block, thread): C, rounded,
+ * straight to memory. The compiler makes products wait for each other (warnings C7510 and on) where control flow around them is
+ * not the same for the whole warp, or an accumulator is defined under a condition.
  *
  * All threads of the FA_WARPS warps call together, converged. NAME_mma() reads tiles that a barrier has made visible,
  * and is done with them when it returns. `thread` is the index of the caller among the FA_WARPS * 32 threads.
  *
- * Sources: fragment layouts, PTX ISA "Matrix Multiply-Accumulate Operation Using mma Instruction"; splitting an fp32
+ * Sources: fragment layouts, PTX ISA "Matrix Multiply-Accumulate Operation Using mma Instruction" and "Asynchronous Warpgroup
+ * Level Matrix Multiply-Accumulate Instructions"; splitting an fp32
  * operand into two tf32 ones, Ootomo and Yokota (arXiv 2203.03341).
  */
 #include <fa/fa.h>

@@ -38,11 +38,11 @@
  * | FA_COLS    | and this |           | columns of it that an owner holds |
  * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
  * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: up to 1e9 in size (2e7 where weights are rounded to FA_F16), one instruction less a score |
- * | FA_ARCH    | no       | by the compiler | FA_CPU or 80 |
+ * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
- * an element in the array: row-major on GPUs, column-major on the CPU, whose vectors run over rows.
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_raise(), NAME_fade(), NAME_weigh()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
  */
@@ -98,14 +98,16 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
  * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
 #define FA__STALE_LIMIT 8.0f
 
-/**
- * Takes a tile of scores into the state. s[] becomes the weights exp2((s - max) * scale_log2), and alpha[] the
- * factors by which what was accumulated with earlier weights must be multiplied. Returns whether any factor differs
- * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
- */
-FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
+/* What NAME_raise() leaves for NAME_weigh(). */
+typedef struct FA__SM(_step) {
+    float offset[FA_ROWS];
+} FA__SM(_step);
+
+/** First part of NAME_update(): raises the maxima to what the tile holds. alpha[] becomes the logarithms, to base 2, of the
+ *  factors that NAME_update() gives; returns whether any factor differs from 1. */
+FA__FN int FA__SM(_raise)(FA__SM(_state) * state, FA__SM(_step) * step, const float *s, float scale_log2, float *alpha) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
-    float part[FA__COUNT * FA_ROWS], offset[FA_ROWS];
+    float part[FA__COUNT * FA_ROWS];
     int rescale = 0;
     /* Several chains: the maximum and the sum are latency-bound otherwise. */
     FA__UNROLL
@@ -115,6 +117,9 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int i = c % FA__COUNT * FA_ROWS + r;
+#if defined(FA_BENCH_NOMAX)
+            if (c < 4)
+#endif
             part[i] = fa__maxf(s[FA__SM(_AT)(r, c)], part[i]);
         }
     FA__UNROLL
@@ -126,11 +131,16 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
         float old = state->max[r];
         int stale = (largest - old) * scale_log2 <= FA__STALE_LIMIT; /* false when both are -inf */
         largest = stale ? old : largest;
-        offset[r] = largest == -INFINITY ? 0.0f : FA_WIDE ? -largest : -(largest * scale_log2);
-        alpha[r] = stale ? 0.0f : FA_WIDE ? (old + offset[r]) * scale_log2 : old * scale_log2 + offset[r];
+        step->offset[r] = largest == -INFINITY ? 0.0f : FA_WIDE ? -largest : -(largest * scale_log2);
+        alpha[r] = stale ? 0.0f : FA_WIDE ? (old + step->offset[r]) * scale_log2 : old * scale_log2 + step->offset[r];
         rescale |= !stale;
         state->max[r] = largest;
     }
+    return rescale;
+}
+
+/** Second part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */
+FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 #if FA__ARCH == FA_CPU
     FA__CPU_OP(exp2_rows)(alpha, FA_ROWS);
 #else
@@ -139,17 +149,27 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
 #endif
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
+}
+
+/** Last part: s[] becomes the weights, whose sum goes to the state; in columns `first` up to `last`. */
+FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, const FA__SM(_step) * step, float *s, float scale_log2, int first, int last) {
+    enum { FA__COUNT = FA__SM(_CHAINS) };
+    float part[FA__COUNT * FA_ROWS];
     FA__UNROLL
     for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = 0.0f;
     FA__UNROLL
-    for (int c = 0; c < FA_COLS; c++) {
+    for (int c = first; c < last; c++) {
 #if FA__ARCH == FA_CPU
-        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, offset, FA_ROWS, FA_WIDE);
+        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, step->offset, FA_ROWS, FA_WIDE);
 #else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
-            s[at] = fa__exp2(FA_WIDE ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
+#if defined(FA_BENCH_NOEXP)
+            s[at] = (FA__OP(fma)(s[at], scale_log2, step->offset[r]));
+#else
+            s[at] = fa__exp2(FA_WIDE ? (s[at] + step->offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, step->offset[r]));
+#endif
             part[i] += s[at];
         }
 #endif
@@ -161,6 +181,19 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
         for (int h = 1; h < FA__COUNT; h++) sum += part[h * FA_ROWS + r];
         state->sum[r] += sum;
     }
+}
+
+/**
+ * Takes a tile of scores into the state. s[] becomes the weights exp2((s - max) * scale_log2), and alpha[] the
+ * factors by which what was accumulated with earlier weights must be multiplied. Returns whether any factor differs
+ * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
+ * A schedule with something to do in between calls its parts, NAME_raise(), NAME_fade() and NAME_weigh().
+ */
+FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
+    FA__SM(_step) step;
+    int rescale = FA__SM(_raise)(state, &step, s, scale_log2, alpha);
+    FA__SM(_fade)(state, alpha);
+    FA__SM(_weigh)(state, &step, s, scale_log2, 0, FA_COLS);
     return rescale;
 }
 

@@ -26,6 +26,41 @@
  * #endif
  * @endcode
  *
+ * By the copy engine of sm_90 (FA_TMA), a thread asks for a whole tile of a tensor that the host has made a map of:
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #if defined(__CUDACC__) // nvcc -arch=sm_90a
+ * #define FA_NAME    vtile
+ * #define FA_DTYPE   FA_BF16
+ * #define FA_ROWS    64
+ * #define FA_COLS    128
+ * #define FA_LOADER  FA_TMA
+ * #define FA_ARCH    90
+ * #include <fa/tile.h>
+ *
+ * __global__ void first_elements(const __grid_constant__ fa_tensor_map map, uint16_t *out) { // a block a tile
+ *     __shared__ vtile_tile tile;
+ *     __shared__ fa_mbarrier landed;
+ *     vtile_source source = {&map, (int)blockIdx.x * 64, 0, 0}; // row, head, batch
+ *     if (threadIdx.x == 0) {
+ *         fa_mbarrier_init(&landed, 1);
+ *         vtile_fetch(&tile, source, &landed);
+ *     }
+ *     __syncthreads(); // the barrier is there
+ *     fa_mbarrier_wait(&landed, 0);
+ *     if (threadIdx.x == 0) out[blockIdx.x] = *vtile_at(&tile, 0, 0);
+ * }
+ * static fa_status run(fa_tensor tensor, int batch, int heads, int seqlen, uint16_t *out) {
+ *     fa_tensor_map map;
+ *     fa_status status = vtile_map(&map, tensor, batch, heads, seqlen);
+ *     if (status == FA_OK) first_elements<<<(seqlen + 63) / 64, 32>>>(map, out);
+ *     return status;
+ * }
+ * #endif
+ * @endcode
+ *
  * | parameter      | required | default         | meaning |
  * |----------------|----------|-----------------|---------|
  * | FA_NAME        | yes      |                 | prefix of what is generated |
@@ -33,20 +68,30 @@
  * | FA_ROWS        | yes      |                 | rows of the tile |
  * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the unit needs |
  * | FA_OPERAND     | no       | FA_OPERAND_B    | the product's operand: FA_OPERAND_A (M x K), FA_OPERAND_B (N x K), FA_OPERAND_BT (K x N) |
- * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address, gathers included |
+ * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |
  * | FA_ROW_ADDRESS | FA_POINTER |               | function (user, row) that returns the address of a row, or NULL for a row of zeros |
  * | FA_USER_ARGS   | no       | none            | type that FA_ROW_ADDRESS's first argument points to |
  * | FA_WARPS       | no       | 4               | warps that load together (GPU) |
- * | FA_ARCH        | no       | by the compiler | FA_CPU or 80 |
+ * | FA_ARCH        | no       | by the compiler | FA_CPU, 80 or 90: a tile is for products of the same one |
  * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_tile (a type to place in shared memory, 16-byte aligned), NAME_load(), NAME_commit(), NAME_wait(),
- * NAME_barrier() and NAME_thread().
+ * Generates NAME_tile (a type to place in shared memory, aligned to 16 bytes, with FA_ARCH 90 to 1024), NAME_source (what it
+ * is loaded from), NAME_load(), NAME_commit(), NAME_wait(), NAME_barrier() and NAME_thread().
  * For results: NAME_at(), the address of an element of an FA_OPERAND_A tile, and NAME_store(), tile to memory.
+ *
+ * With FA_TMA: NAME_map(), which makes the fa_tensor_map of a (batch, heads, seqlen, FA_COLS) tensor on the host (strides:
+ * multiples of 16 bytes, 0 included); NAME_fetch(tile, source, barrier), which starts a copy that completes at an fa_mbarrier
+ * (fa/mbarrier.h); its halves, fa_mbarrier_expect() of NAME_BYTES and NAME_load(tile, source, fa_mbarrier_address(barrier)), for
+ * several tiles at one barrier; NAME_prefetch(source), into the L2 cache. FA_ROWS is 256 at most. A map is passed to a kernel
+ * as a `const __grid_constant__` parameter, or inside one.
  *
  * All threads of the FA_WARPS warps call NAME_load() with their index; it only starts the copy. NAME_commit() closes a
  * group of loads, NAME_wait(n) returns when all but the latest n groups of the calling thread have landed; then NAME_barrier()
  * makes the tile visible to everybody. On the CPU a load is done when it returns.
+ *
+ * With FA_ARCH 90, NAME_barrier() also makes what threads have written (by these loads, through NAME_at()) visible to the copy
+ * engine and to products, which __syncthreads() does not. A load of FA_TMA is called by one thread, when all others are done
+ * with the tile, and needs no NAME_barrier(): who has waited at its fa_mbarrier may read the tile, and multiply it.
  *
  * Sources: cp.async, PTX ISA "Data Movement and Conversion Instructions"; the odd row pitch in units of 16 bytes, which
  * keeps ldmatrix free of bank conflicts, is standard practice.
@@ -75,8 +120,12 @@ FA__REQUIRE(0, "FA_OPERAND is not FA_OPERAND_A, FA_OPERAND_B or FA_OPERAND_BT");
 #endif
 #if !defined(FA_LOADER)
 #define FA_LOADER FA_BLOCK
-#elif FA_LOADER != FA_BLOCK && FA_LOADER != FA_POINTER
-FA__REQUIRE(0, "FA_LOADER is not FA_BLOCK or FA_POINTER");
+#elif FA_LOADER != FA_BLOCK && FA_LOADER != FA_POINTER && FA_LOADER != FA_TMA
+FA__REQUIRE(0, "FA_LOADER is not FA_BLOCK, FA_POINTER or FA_TMA");
+#undef FA_LOADER
+#define FA_LOADER FA_BLOCK
+#elif FA_LOADER == FA_TMA && FA__ARCH != 90
+FA__REQUIRE(0, "FA_LOADER FA_TMA needs a copy engine: write FA_ARCH 90, and compile with -arch=sm_90a");
 #undef FA_LOADER
 #define FA_LOADER FA_BLOCK
 #endif
@@ -96,6 +145,14 @@ FA__FN int FA__TILE(_cols)(FA__TILE(_source) source) {
     (void)source;
     return FA_COLS;
 }
+#elif FA_LOADER == FA_TMA
+#include <fa/kernel/tensor_map.h>
+#include <fa/mbarrier.h>
+/* What the loader reads from: a head of a mapped tensor, and the row at which the tile starts. */
+typedef struct FA__TILE(_source) {
+    const fa_tensor_map *map;
+    int row, head, batch;
+} FA__TILE(_source);
 #else
 typedef fa_block FA__TILE(_source);
 FA__FN const void *FA__TILE(_row)(fa_block block, int row) {

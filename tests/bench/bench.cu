@@ -10,28 +10,13 @@
  * each timing empties the L2 cache, and is long enough that both events and the launch are queued when it ends.
  * A kernel with no mask does 4 * batch * heads * seqlen^2 * head_dim operations, a causal one half of that, and another
  * mask as many as it shows elements. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <dlfcn.h>
-#include <math.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "bench.h"
 
-#include <fa/fa.h>
-
-#if defined(__CUDACC__)
-#include <cuda_runtime.h>
-#define ON_GPU 1
+#if ON_GPU
 #define UNIT "TFLOP/s"
 #define GIGA 1e12
 #else
 #include "peak.h"
-#define ON_GPU 0
 #define UNIT "GFLOP/s"
 #define GIGA 1e9
 #endif
@@ -53,7 +38,6 @@ typedef enum {
 } variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
                                                     "alibi", "softcap", "bias",   "keybias", "causalalibi"};
-static const char *const dtype_names[5] = {"", "fp32", "fp16", "bf16", "tf32"};
 
 typedef struct {
     char name[128], config[64];
@@ -62,80 +46,29 @@ typedef struct {
     fa_status (*forward)(const fa_attention_args *, fa_stream);
     fa_status (*plan)(const fa_attention_args *, fa_plan *);
     const char *(*last_error)(void);
-    double seconds, cpu_seconds, peak_mb; /* of its compilation; registers and spills: -1 unknown */
-    int registers, spill_bytes;
+    compilation compiled;
 } instance;
 
 typedef struct {
     int batch, heads, seqlen, dim;
 } shape;
 
-static void die(const char *what, const char *why) {
-    fprintf(stderr, "bench: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void *host_alloc(size_t bytes) {
-    void *p = NULL;
-    if (posix_memalign(&p, 64, bytes ? bytes : 64)) die("host memory", "out of it");
-    return p;
-}
-
-/* ------------------------------------------------------------------ device */
-
-#if ON_GPU
-static void cuda(cudaError_t e) {
-    if (e != cudaSuccess) die("CUDA", cudaGetErrorString(e));
-}
-static void *device_alloc(size_t bytes) {
-    void *p = NULL;
-    cuda(cudaMalloc(&p, bytes ? bytes : 64));
-    return p;
-}
-static void device_free(void *p) { cuda(cudaFree(p)); }
-static void upload(void *to, const void *from, size_t bytes) {
-    cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
-}
-static void download(void *to, const void *from, size_t bytes) {
-    cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
-}
-static void device_poison(void *p, size_t bytes) { cuda(cudaMemset(p, 0xFF, bytes)); }
-static void device_wait(void) { cuda(cudaDeviceSynchronize()); }
-#else
-static void *device_alloc(size_t bytes) { return host_alloc(bytes); }
-static void device_free(void *p) { free(p); }
-static void upload(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
-static void download(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
-static void device_poison(void *p, size_t bytes) { memset(p, 0xFF, bytes); }
-static void device_wait(void) {}
+#if !ON_GPU
 static peak_unit fma_unit;
 static int cores;
 #endif
 
-static double time_once(const instance *it, const fa_attention_args *a) {
-#if ON_GPU
-    static cudaEvent_t begin, end;
-    static void *flush;
-    const size_t flush_bytes = (size_t)256 << 20;
-    float ms;
-    if (!flush) {
-        flush = device_alloc(flush_bytes);
-        cuda(cudaEventCreate(&begin));
-        cuda(cudaEventCreate(&end));
-    }
-    cuda(cudaMemsetAsync(flush, 0, flush_bytes, 0));
-    cuda(cudaEventRecord(begin, 0));
-    fa_status status = it->forward(a, 0);
-    cuda(cudaEventRecord(end, 0));
-    cuda(cudaEventSynchronize(end));
-    cuda(cudaEventElapsedTime(&ms, begin, end));
-    if (status != FA_OK) die(it->name, it->last_error());
-    return 1e-3 * ms;
-#else
-    double begin = peak_seconds();
-    if (it->forward(a, 0) != FA_OK) die(it->name, it->last_error());
-    return peak_seconds() - begin;
-#endif
+typedef struct {
+    const instance *it;
+    const fa_attention_args *args;
+} forward_call;
+static void run_forward(const void *what) {
+    const forward_call *call = (const forward_call *)what;
+    if (call->it->forward(call->args, 0) != FA_OK) die(call->it->name, call->it->last_error());
+}
+static double time_forward(const instance *it, const fa_attention_args *args) {
+    forward_call call = {it, args};
+    return time_once(run_forward, &call);
 }
 
 /* -------------------------------------------------------------------- data */
@@ -385,16 +318,7 @@ static check check_cell(const instance *it, const fa_attention_args *host, const
 
 /* ------------------------------------------------------------------ timing */
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-static double median(double *x, int n) {
-    qsort(x, (size_t)n, sizeof *x, compare_doubles);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
-static FILE *json, *tsv;
+static FILE *tsv;
 
 /* What --markdown prints in the end: a row for each instance, a column for each length. */
 typedef struct {
@@ -404,7 +328,7 @@ typedef struct {
 } result_cell;
 static result_cell results[MAX_INSTANCES * 32];
 static int result_count;
-static int repeat = 15, failures, json_cells;
+static int repeat = 15, failures;
 
 /* A causal kernel counts half, as is the custom; other masks count what they show (of the first sequence). */
 static double operations(shape s, variant_id variant, const fa_attention_args *host) {
@@ -445,7 +369,7 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
         make_arguments(group[g], s, &host[g], &device[g]);
         while (extra_count)
             extra_count--, kept[kept_count][0] = extras[extra_count][0], kept[kept_count++][1] = extras[extra_count][1];
-        time_once(group[g], &device[g]); /* warm-up */
+        time_forward(group[g], &device[g]); /* warm-up */
     }
     for (int r = 0; r < repeat; r++) {
 #if !ON_GPU
@@ -453,7 +377,7 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
 #endif
         for (int g = 0; g < count; g++) {
             int turn = (g + r) % count; /* nobody always follows the same neighbour */
-            times[turn][r] = time_once(group[turn], &device[turn]);
+            times[turn][r] = time_forward(group[turn], &device[turn]);
         }
     }
     for (int g = 0; g < count; g++) {
@@ -511,11 +435,9 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
 
 static instance load_instance(const char *path) {
     instance it;
-    char name[128], compile[4096], word[64];
-    double value;
+    char name[128];
     memset(&it, 0, sizeof it);
-    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    snprintf(it.name, sizeof it.name, "%.*s", (int)strcspn(base, "."), base);
+    instance_name(it.name, sizeof it.name, path);
     snprintf(name, sizeof name, "%s", it.name);
     char *rest = NULL, *dtype = strtok_r(name, "_", &rest), *dim = strtok_r(NULL, "_", &rest),
          *variant = strtok_r(NULL, "_", &rest);
@@ -529,76 +451,23 @@ static instance load_instance(const char *path) {
     if (!it.dtype || it.variant == VARIANTS || it.dim <= 0) die(path, "the name is not TYPE_dDIM_VARIANT");
     snprintf(it.config, sizeof it.config, "%s", rest ? rest : "");
 
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) die(path, dlerror());
-    *(void **)&it.forward = dlsym(library, "bench_forward");
-    *(void **)&it.plan = dlsym(library, "bench_plan");
-    *(void **)&it.last_error = dlsym(library, "bench_last_error");
-    if (!it.forward || !it.plan || !it.last_error)
-        die(path, "bench_forward, bench_plan or bench_last_error is missing");
-
-    it.registers = it.spill_bytes = -1;
-    snprintf(compile, sizeof compile, "%.*s.compile", (int)(strlen(path) - 3), path);
-    FILE *file = fopen(compile, "r");
-    while (file && fscanf(file, "%63s %lf", word, &value) == 2) {
-        if (!strcmp(word, "seconds")) it.seconds = value;
-        if (!strcmp(word, "cpu_seconds")) it.cpu_seconds = value;
-        if (!strcmp(word, "peak_mb")) it.peak_mb = value;
-        if (!strcmp(word, "registers")) it.registers = (int)value;
-        if (!strcmp(word, "spill_bytes")) it.spill_bytes = (int)value;
-    }
-    if (file) fclose(file);
+    void *library = open_library(path);
+    *(void **)&it.forward = find_function(library, path, "bench_forward");
+    *(void **)&it.plan = find_function(library, path, "bench_plan");
+    *(void **)&it.last_error = find_function(library, path, "bench_last_error");
+    it.compiled = load_compilation(path);
     return it;
-}
-
-/* Prints the lines that a command prints, and puts them into the JSON as a list. */
-static void print_state(const char *when) {
-#if ON_GPU
-    char line[512];
-    FILE *p = popen(
-        "nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu "
-        "--format=csv,noheader 2>/dev/null",
-        "r");
-    if (json) fprintf(json, "\"state_%s\": \"", when);
-    while (p && fgets(line, sizeof line, p)) {
-        line[strcspn(line, "\n")] = 0;
-        printf("%s: %s\n", when, line);
-        if (json) fprintf(json, "%s", line);
-    }
-    if (p) pclose(p);
-    if (json) fprintf(json, "\",\n");
-#else
-    (void)when;
-#endif
 }
 
 static void print_machine(void) {
 #if ON_GPU
-    int runtime = 0, driver = 0;
-    struct cudaDeviceProp properties;
-    cuda(cudaRuntimeGetVersion(&runtime));
-    cuda(cudaDriverGetVersion(&driver));
-    cuda(cudaGetDeviceProperties(&properties, 0));
-    printf("GPU: %s, %d multiprocessors, compute capability %d.%d, CUDA runtime %d.%d, driver API %d.%d\n",
-           properties.name, properties.multiProcessorCount, properties.major, properties.minor, runtime / 1000,
-           runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
-    if (json) fprintf(json, "\"device\": \"%s\", \"runtime\": %d,\n", properties.name, runtime);
+    print_gpu();
     printf("columns: time, " UNIT
            ", tile. name, driver, SM clock, memory clock, maximum SM clock, power, temperature:\n");
 #else
-    char line[256], model[256] = "an unnamed processor";
-    FILE *info = fopen("/proc/cpuinfo", "r");
-    while (info && fgets(line, sizeof line, info))
-        if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
-            snprintf(model, sizeof model, "%s", strchr(line, ':') + 2);
-            model[strcspn(model, "\n")] = 0;
-            break;
-        }
-    if (info) fclose(info);
-    cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof set, &set)) cores = CPU_COUNT(&set);
-    if (getenv("FA_THREADS") && atoi(getenv("FA_THREADS")) > 0) cores = atoi(getenv("FA_THREADS"));
+    char model[256];
+    cpu_model(model, sizeof model);
+    cores = cpu_threads();
     fma_unit = peak_find();
     double peak[5];
     for (int i = 0; i < 5; i++) peak[i] = peak_measure(fma_unit, cores, 0.05);
@@ -688,19 +557,8 @@ int main(int argc, char **argv) {
     output_host = (char *)host_alloc(elements * 4);
     lse = (float *)device_alloc(elements * 4 / 8);
 
-    printf("\n%-34s%10s%10s%10s%12s%10s\n", "instance", "compile s", "cpu s", "peak MB", "registers", "spills B");
     if (json) fprintf(json, "\"compile\": [");
-    for (int i = 0; i < count; i++) {
-        instance *it = &instances[i];
-        printf("%-34s%10.2f%10.2f%10.0f", it->name, it->seconds, it->cpu_seconds, it->peak_mb);
-        if (it->registers >= 0) printf("%12d%10d", it->registers, it->spill_bytes);
-        printf("\n");
-        if (json)
-            fprintf(json,
-                    "%s\n  {\"instance\": \"%s\", \"seconds\": %.2f, \"cpu_seconds\": %.2f, \"peak_mb\": %.0f, "
-                    "\"registers\": %d, \"spill_bytes\": %d}",
-                    i ? "," : "", it->name, it->seconds, it->cpu_seconds, it->peak_mb, it->registers, it->spill_bytes);
-    }
+    for (int i = 0; i < count; i++) print_compilation(i, instances[i].name, &instances[i].compiled);
     if (json) fprintf(json, "],\n\"cells\": [");
 
     printf("\ngrid: batch x seqlen = %ld, heads x head_dim = %ld; median of %d\n", tokens, width, repeat);

@@ -5,6 +5,9 @@
 #
 # Words: data type, head dimension, variant, then any of v96 (FA_HEAD_DIM_V), a80 (FA_ARCH), m64 n128 s2 w4
 # (FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS) and xNAME (-DFA_BENCH_NAME=1, for an experiment).
+#
+# The kernels that work row by row (rows.cu) are $(BUILD)/bench/rows-cpu/bf16_softmax.so and rows-gpu/bf16_softmax.so:
+# data type, kernel, and xNAME.
 
 bench_dtype_fp32 := FA_F32
 bench_dtype_fp16 := FA_F16
@@ -38,14 +41,25 @@ bench_flags = \
     $(patsubst w%,-DFA_WARPS=%,$(call bench_tail,w,$1)) \
     $(patsubst x%,-DFA_BENCH_%=1,$(call bench_tail,x,$1)) $(BENCH_FLAGS)
 
-# The architecture of the GPU in this machine; without one, the oldest that fa supports.
-bench_ask = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
-bench_cap = $(eval bench_cap := $(bench_ask))$(bench_cap)
-bench_sm = $(if $(bench_cap),sm_$(bench_cap)$(if $(filter 90 100,$(bench_cap)),a),sm_80)
-BENCH_ARCH ?= $(bench_sm)
+BENCH_ARCH ?= $(gpu_arch)
 BENCH_NVCCFLAGS ?= -O3 -std=c++17
 
-# What `make bench` runs. GRID=full asks for the whole grid on the CPU too.
+# What `make bench` runs: attention and the kernels of rows_instance.cu, or only those named: make bench BENCH=softmax.
+bench_kernels := softmax swiglu
+BENCH ?= attention $(bench_kernels)
+bench_unknown := $(filter-out attention $(bench_kernels),$(BENCH))
+bench_attention := $(filter attention,$(BENCH))
+bench_rows := $(filter $(bench_kernels),$(BENCH))
+BENCH_ROWS_CPU ?= $(foreach k,$(bench_rows),fp32_$k bf16_$k fp16_$k)
+BENCH_ROWS_GPU ?= $(bench_rows:%=bf16_%)
+bench_rows_cpu_so = $(BENCH_ROWS_CPU:%=$(BUILD)/bench/rows-cpu/%.so)
+bench_rows_gpu_so = $(BENCH_ROWS_GPU:%=$(BUILD)/bench/rows-gpu/%.so)
+bench_rows_flags = \
+    -DFA_DTYPE=$(call bench_known,bench_dtype_$(word 1,$(subst _, ,$1)),data type,$1) \
+    -DBENCH_$(subst $(bench_space),_,$(filter-out x%,$(wordlist 2,99,$(subst _, ,$1))))=1 \
+    $(patsubst x%,-DFA_BENCH_%=1,$(filter x%,$(wordlist 2,99,$(subst _, ,$1)))) $(BENCH_FLAGS)
+
+# GRID=full asks for the whole grid on the CPU too.
 GRID ?= default
 BENCH_DIMS ?= 64 128 256
 BENCH_VARIANTS ?= window document alibi softcap keybias bias
@@ -81,29 +95,61 @@ $(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench
 	    $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared -arch=$(BENCH_ARCH) $(@:.so=.o) -o $@
 
-$(BUILD)/bench/bench-cpu: tests/bench/bench.cu include/fa/fa.h tests/bench/peak.h
+$(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
+	@mkdir -p $(@D)
+	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -Iinclude $(call bench_rows_flags,$*) \
+	    -fPIC -x c -c tests/bench/rows_instance.cu -o $(@:.so=.o)
+	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
+
+$(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
+	@mkdir -p $(@D)
+	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Xptxas -v -Iinclude \
+	    $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
+	@$(NVCC) -shared -arch=$(BENCH_ARCH) $(@:.so=.o) -o $@
+
+$(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -lm -ldl -pthread
 
-$(BUILD)/bench/bench-gpu: tests/bench/bench.cu include/fa/fa.h
+$(BUILD)/bench/rows-gpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
+	@mkdir -p $(@D)
+	$(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Iinclude -x cu $< -o $@ -ldl
+
+$(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/peak.h include/fa/fa.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -lm -ldl -pthread
+
+$(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
 	$(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Iinclude -x cu $< -o $@ -ldl -lpthread
 
 .PHONY: bench bench-build bench-cpu bench-gpu bench-compare bench-clean-results
+.PHONY: bench-rows-cpu bench-rows-gpu bench-rows-compare
+ifneq ($(filter bench%,$(MAKECMDGOALS)),)
+ifneq ($(bench_unknown),)
+$(error bench: no such kernel as $(bench_unknown) in BENCH=$(BENCH): there are attention $(bench_kernels))
+endif
+endif
 ifneq ($(filter bench bench-build,$(MAKECMDGOALS)),)
-bench_parts := cpu $(if $(NVCC),$(if $(GPU),gpu)) $(if $(TORCH),compare)
+bench_machines := cpu $(if $(NVCC),$(if $(GPU),gpu)) $(if $(TORCH),compare)
+bench_parts := $(if $(bench_attention),$(bench_machines)) $(if $(bench_rows),$(bench_machines:%=rows-%))
 bench_left_out := $(if $(NVCC),$(if $(GPU),,no GPU (nvidia-smi lists none): the GPU was not timed.), \
     no nvcc (neither on PATH nor as NVCC=...): the GPU was not timed.) \
     $(if $(TORCH),,no python3 with PyTorch: the comparison with it was left out.)
 endif
 
 # Compiles as many at a time as make may, then runs one part after the other, so that nothing disturbs what is timed.
-bench-build: $(bench_cpu_so) $(BUILD)/bench/bench-cpu $(BUILD)/bench/plot \
-    $(if $(filter gpu,$(bench_parts)),$(bench_gpu_so) $(BUILD)/bench/bench-gpu)
+bench-build: $(BUILD)/bench/plot \
+    $(if $(filter cpu,$(bench_parts)),$(bench_cpu_so) $(BUILD)/bench/bench-cpu) \
+    $(if $(filter gpu,$(bench_parts)),$(bench_gpu_so) $(BUILD)/bench/bench-gpu) \
+    $(if $(filter rows-cpu,$(bench_parts)),$(bench_rows_cpu_so) $(BUILD)/bench/rows-cpu/rows) \
+    $(if $(filter rows-gpu,$(bench_parts)),$(bench_rows_gpu_so) $(BUILD)/bench/rows-gpu/rows)
 bench: bench-build bench-clean-results
 	@for part in $(bench_parts); do $(MAKE) --no-print-directory bench-$$part || exit 1; done
 	@for reason in $(if $(strip $(bench_left_out)),"$(strip $(bench_left_out))"); do echo "bench: $$reason"; done
-	@{ printf '{'; sep=; for part in cpu gpu compare; do if [ -f $(BUILD)/bench/$$part.json ]; then \
+	@{ printf '{'; sep=; for part in cpu gpu compare rows-cpu rows-gpu rows-compare; do if [ -f $(BUILD)/bench/$$part.json ]; then \
 	    printf '%s"%s":\n' "$$sep" $$part; cat $(BUILD)/bench/$$part.json; sep=','; fi; done; \
 	    printf '}\n'; } > $(BUILD)/bench.json
 	@cat $(BUILD)/bench/*.tsv | $(BUILD)/bench/plot > $(BUILD)/bench.svg
@@ -126,3 +172,16 @@ bench-compare:
 	$(PYTHON) tests/bench/compare.py --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
 	    --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv \
 	    --markdown $(BUILD)/bench/compare.md
+
+bench_rows_results = --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/$1.json --tsv $(BUILD)/bench/$1.tsv \
+    --markdown $(BUILD)/bench/$1.md
+
+bench-rows-cpu: $(bench_rows_cpu_so) $(BUILD)/bench/rows-cpu/rows
+	$(BUILD)/bench/rows-cpu/rows --grid $(GRID) $(call bench_rows_results,rows-cpu) $(bench_rows_cpu_so)
+
+bench-rows-gpu: $(bench_rows_gpu_so) $(BUILD)/bench/rows-gpu/rows
+	$(BUILD)/bench/rows-gpu/rows $(call bench_rows_results,rows-gpu) $(bench_rows_gpu_so)
+
+bench-rows-compare:
+	$(PYTHON) tests/bench/compare_rows.py --kernels $(subst $(bench_space),$(bench_comma),$(strip $(bench_rows))) \
+	    $(call bench_rows_results,rows-compare)

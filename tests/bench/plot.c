@@ -1,5 +1,5 @@
-/* plot < table > picture.svg: a panel of lines for every panel name. The table has four columns with tabs between them:
- * panel, series, x, y. The places of x are evenly spaced, in order of their value; y starts at 0. */
+/* plot < table > picture.svg: a panel of lines for every panel name. The table has columns with tabs between them: panel,
+ * series, x, y and, if it is not the sequence length, what x is. The places of x are evenly spaced, in order of their value; y starts at 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct {
 
 static point points[MAX_POINTS];
 static int point_count, panel_count, series_count;
-static char panels[MAX_NAMES][128], series[MAX_NAMES][128];
+static char panels[MAX_NAMES][128], series[MAX_NAMES][128], axes[MAX_NAMES][64];
 static const char *const colours[] = {"#0b6fa4", "#d1495b", "#2e8540", "#8e5ea2",
                                       "#c77d0a", "#4a4a4a", "#00a5a5", "#a05a2c"};
 
@@ -53,12 +53,14 @@ static void text(double x, double y, const char *anchor, const char *colour, con
 }
 
 int main(void) {
-    char line[1024], panel[128], name[128], words[64];
+    char line[1024], panel[128], name[128], words[64], axis[64] = "";
     double x, y;
     while (fgets(line, sizeof line, stdin) && point_count < MAX_POINTS)
-        if (sscanf(line, "%127[^\t]\t%127[^\t]\t%lf\t%lf", panel, name, &x, &y) == 4) {
+        if (sscanf(line, "%127[^\t]\t%127[^\t]\t%lf\t%lf\t%63[^\n]", panel, name, &x, &y, axis) >= 4) {
             point p = {find(panels, &panel_count, panel), find(series, &series_count, name), x, y};
             points[point_count++] = p;
+            snprintf(axes[p.panel], sizeof axes[0], "%s", *axis ? axis : "sequence length");
+            *axis = 0;
         }
     int rows = (panel_count + COLUMNS - 1) / COLUMNS, legend = (series_count + 5) / 6;
     int width = COLUMNS * PANEL_WIDTH, height = rows * PANEL_HEIGHT + legend * LEGEND + 10;
@@ -98,7 +100,7 @@ int main(void) {
             snprintf(words, sizeof words, "%g", xs[i]);
             text(left + 20 + i * gap, low + 16, "middle", "#444", words);
         }
-        text(left + w / 2, low + 30, "middle", "#444", "sequence length");
+        text(left + w / 2, low + 30, "middle", "#444", axes[p]);
         for (int s = 0; s < series_count; s++) {
             char path[MAX_POINTS];
             int length = 0;

@@ -42,7 +42,7 @@ static int plan_is_right(const instance *of, const shape *s, rng *r) {
             (!exact || (plan.tiles_visited == visible && plan.tiles_masked == partial)) &&
             plan.workspace_bytes == of->workspace(&p.args) && plan.schedule && *plan.schedule && plan.block_m > 0 &&
             plan.block_n > 0 && plan.warps > 0 && plan.threads > 0 && plan.stages > 0 &&
-            plan.arch == (check_place == MEMORY_HOST ? FA_CPU : 80);
+            (check_place == MEMORY_HOST ? plan.arch == FA_CPU : plan.arch == 80 || plan.arch == 90);
     if (!right)
         tap_note("%s_plan: total %lld visited %lld masked %lld skipped %lld, by brute force %lld %lld %lld %lld; tile %d x %d: %s",
                  of->name, (long long)plan.tiles_total, (long long)plan.tiles_visited, (long long)plan.tiles_masked,

@@ -1,5 +1,6 @@
-/* gpu.c: what is a GPU's alone: streams, graph capture, several devices, errors that were there before, a program
- * compiled for another architecture. Compiled by nvcc. */
+/* gpu.c: what is a GPU's alone: schedules, streams, graph capture, several devices, errors that were there before, a program
+ * compiled for another architecture. Compiled by nvcc, with TEST_SCHEDULE, the schedule (80, 90) that an instance should
+ * choose as the program is compiled. */
 #include <cuda_runtime.h>
 #include <string.h>
 
@@ -13,7 +14,38 @@
 #define FA_MASK fa_causal
 #include <fa/attention.h>
 
+/* The schedule for all GPUs, also where there is a better one. */
+#define FA_NAME g_80
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
+#define FA_ARCH 80
+#include <fa/attention.h>
+#define FA_NAME g_sized
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_BLOCK_N 32
+#include <fa/attention.h>
+#define FA_NAME g_f32
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 64
+#include <fa/attention.h>
+#if TEST_SCHEDULE == 90
+#define FA_NAME g_90
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 72
+#define FA_ARCH 90
+#define FA_BLOCK_M 64
+#define FA_BLOCK_N 48
+#define FA_STAGES 3
+#include <fa/attention.h>
+static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
+#endif
+
 static const instance bf16 = {"g_bf16", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_bf16_forward, g_bf16_plan, g_bf16_workspace};
+static const instance chosen_80 = {"g_80", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_80_forward, g_80_plan, g_80_workspace};
+static const instance sized = {"g_sized", MASK_full, SCORE_none, FA_BF16, 64, 64, g_sized_forward, g_sized_plan, g_sized_workspace};
+static const instance f32 = {"g_f32", MASK_full, SCORE_none, FA_F32, 64, 64, g_f32_forward, g_f32_plan, g_f32_workspace};
 static rng random_numbers;
 
 /* 1 if the downloaded outputs are those of the reference. */
@@ -21,6 +53,103 @@ static int outputs_right(problem *p, const result *exact, tolerance allowed) {
     double worst = 0;
     problem_download(p);
     return check_outputs(p, exact, allowed, &worst, 0);
+}
+
+/* What NAME_plan() names is what was compiled and asked for, and it computes. */
+static void schedule(const instance *of, int expected) {
+    const char *name = expected == 90 ? "sm_90a" : "sm_80";
+    shape s = shape_plain(2, 4, 2, 200, 333);
+    problem p;
+    fa_plan plan;
+    double worst = 0;
+    fa_status status;
+    problem_new(&p, of, &s, check_place, &random_numbers);
+    status = of->plan(&p.args, &plan);
+    tap_ok(status == FA_OK && !strcmp(plan.schedule, name) && plan.arch == expected, "%s: the schedule is %s (%s, arch %d)", of->name, name,
+           status == FA_OK ? plan.schedule : fa_last_error(), status == FA_OK ? plan.arch : 0);
+    problem_delete(&p);
+    tap_ok(check_shape(of, &s, &random_numbers, &worst), "%s: it computes (largest error %.2g of what is allowed)", of->name, worst);
+}
+
+/* Many times as many blocks of queries as multiprocessors: what stays on one goes through several. */
+static void rounds(const instance *of) {
+    shape s = shape_plain(3, 128, 32, 65, 90);
+    double worst = 0;
+    tap_ok(check_shape(of, &s, &random_numbers, &worst), "%s: hundreds of blocks of queries (largest error %.2g of what is allowed)", of->name, worst);
+}
+
+static __global__ void count_differences(const uint32_t *a, const uint32_t *b, size_t words, int *differences) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < words; i += (size_t)gridDim.x * blockDim.x)
+        if (a[i] != b[i]) atomicAdd(differences, 1);
+}
+
+/* As many blocks of queries as keep every multiprocessor busy several times over, with lengths that are no multiple of a tile. */
+static shape busy_shape(void) {
+    shape s = shape_plain(3, 64, 16, 333, 700);
+    s.q.bshd = s.k.bshd = 1;
+    return s;
+}
+
+static void repeats(const instance *of) {
+    enum { RUNS = 1000 };
+    shape s = busy_shape();
+    problem p;
+    unsigned char *first;
+    int *differences, count = -1, failed = 0;
+    problem_new(&p, of, &s, check_place, &random_numbers);
+    problem_upload(&p);
+    cudaMalloc((void **)&first, p.o.bytes + p.lse.bytes);
+    cudaMalloc((void **)&differences, sizeof *differences);
+    cudaMemset(differences, 0, sizeof *differences);
+    for (int run = 0; run < RUNS; run++) {
+        if (run > 0) { /* what a run leaves out would show */
+            cudaMemsetAsync(p.o.data, PROBLEM_POISON, p.o.bytes, 0);
+            cudaMemsetAsync(p.lse.data, PROBLEM_POISON, p.lse.bytes, 0);
+        }
+        failed += of->forward(&p.args, 0) != FA_OK;
+        if (run == 0) {
+            cudaMemcpy(first, p.o.data, p.o.bytes, cudaMemcpyDeviceToDevice);
+            cudaMemcpy(first + p.o.bytes, p.lse.data, p.lse.bytes, cudaMemcpyDeviceToDevice);
+        }
+        count_differences<<<264, 256>>>((const uint32_t *)first, (const uint32_t *)p.o.data, p.o.bytes / 4, differences);
+        count_differences<<<264, 256>>>((const uint32_t *)(first + p.o.bytes), (const uint32_t *)p.lse.data, p.lse.bytes / 4, differences);
+    }
+    cudaMemcpy(&count, differences, sizeof count, cudaMemcpyDeviceToHost);
+    tap_ok(!failed && !count, "%s: %d runs are bitwise equal (%d failed, %d words differ)", of->name, RUNS, failed, count);
+    cudaFree(first), cudaFree(differences);
+    problem_delete(&p);
+}
+
+/* Two calls at a time, in two streams, with other numbers: the same as one after the other. */
+static void two_streams(const instance *of) {
+    enum { CALLS = 40 };
+    shape s = busy_shape();
+    problem p[2];
+    unsigned char *alone[2];
+    cudaStream_t stream[2];
+    int failed = 0, wrong = 0;
+    for (int i = 0; i < 2; i++) {
+        problem_new(&p[i], of, &s, check_place, &random_numbers);
+        problem_upload(&p[i]);
+        failed += of->forward(&p[i].args, 0) != FA_OK;
+        problem_download(&p[i]);
+        alone[i] = (unsigned char *)malloc(p[i].o.bytes);
+        memcpy(alone[i], p[i].o.host, p[i].o.bytes);
+        cudaMemset(p[i].o.data, PROBLEM_POISON, p[i].o.bytes);
+        cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking);
+    }
+    cudaDeviceSynchronize();
+    for (int call = 0; call < CALLS; call++)
+        for (int i = 0; i < 2; i++) failed += of->forward(&p[i].args, stream[i]) != FA_OK;
+    for (int i = 0; i < 2; i++) {
+        cudaStreamSynchronize(stream[i]);
+        problem_download(&p[i]);
+        wrong += memcmp(alone[i], p[i].o.host, p[i].o.bytes) != 0;
+        cudaStreamDestroy(stream[i]);
+        free(alone[i]);
+        problem_delete(&p[i]);
+    }
+    tap_ok(!failed && !wrong, "%s: two streams at once (%d calls failed, %d outputs differ)", of->name, failed, wrong);
 }
 
 static void streams(problem *p, const result *exact, tolerance allowed) {
@@ -32,22 +161,26 @@ static void streams(problem *p, const result *exact, tolerance allowed) {
     problem_upload(p);
     status = p->of.forward(&p->args, stream);
     cudaStreamSynchronize(stream);
-    tap_ok(status == FA_OK && outputs_right(p, exact, allowed), "a call in a stream");
+    tap_ok(status == FA_OK && outputs_right(p, exact, allowed), "%s: a call in a stream", p->of.name);
 
     memset(p->o.host, PROBLEM_POISON, p->o.bytes), memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
     problem_upload(p);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
     status = p->of.forward(&p->args, stream);
-    tap_ok(cudaStreamEndCapture(stream, &graph) == cudaSuccess && status == FA_OK, "a call can be captured in a graph");
+    tap_ok(cudaStreamEndCapture(stream, &graph) == cudaSuccess && status == FA_OK, "%s: a call can be captured in a graph", p->of.name);
     problem_download(p);
     {
         int untouched = 1;
         for (size_t i = 0; i < p->o.bytes; i++) untouched &= p->o.host[i] == PROBLEM_POISON;
-        tap_ok(untouched, "nothing runs during the capture");
+        tap_ok(untouched, "%s: nothing runs during the capture", p->of.name);
     }
-    tap_ok(cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess && cudaGraphLaunch(launchable, stream) == cudaSuccess &&
-               cudaStreamSynchronize(stream) == cudaSuccess && outputs_right(p, exact, allowed),
-           "the graph computes what the call does");
+    tap_ok(cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess, "%s: the graph can be instantiated", p->of.name);
+    for (int replay = 0; replay < 3; replay++) {
+        memset(p->o.host, PROBLEM_POISON, p->o.bytes), memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
+        problem_upload(p);
+        tap_ok(cudaGraphLaunch(launchable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess && outputs_right(p, exact, allowed),
+               "%s: replay %d of the graph computes what the call does", p->of.name, replay);
+    }
     cudaGraphExecDestroy(launchable);
     cudaGraphDestroy(graph);
     cudaStreamDestroy(stream);
@@ -108,13 +241,30 @@ int main(void) {
         return tap_end();
     }
 #endif
-    problem_new(&p, &bf16, &s, check_place, &random_numbers);
-    exact = result_new(&p);
-    allowed = check_prepare(&p, &exact, 256, &random_numbers);
-    streams(&p, &exact, allowed);
-    earlier_errors(&p, &exact, allowed);
-    result_delete(&exact);
-    problem_delete(&p);
+    schedule(&bf16, TEST_SCHEDULE);
+    schedule(&chosen_80, 80);
+    schedule(&sized, 80); /* sizes of a tile without FA_ARCH are for the schedule that runs everywhere */
+    schedule(&f32, 80);
+#if TEST_SCHEDULE == 90
+    schedule(&chosen_90, 90);
+    rounds(&chosen_90);
+    repeats(&chosen_90);
+#else
+    tap_skip("the schedule and the primitives of sm_90a: the GPU, or what this was compiled for, is another");
+#endif
+    for (int i = 0; i < 2; i++) {
+        const instance *of = i ? &chosen_80 : &bf16;
+        problem_new(&p, of, &s, check_place, &random_numbers);
+        exact = result_new(&p);
+        allowed = check_prepare(&p, &exact, 256, &random_numbers);
+        streams(&p, &exact, allowed);
+        earlier_errors(&p, &exact, allowed);
+        result_delete(&exact);
+        problem_delete(&p);
+        rounds(of);
+        two_streams(of);
+        repeats(of);
+    }
     devices();
     return tap_end();
 }

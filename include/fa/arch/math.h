@@ -25,6 +25,13 @@ FA_HOOK float fa__maxf(float a, float b) {
 #endif
 }
 
+/* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on it, and
+ * then no vectors. */
+FA_HOOK float fa__select(int condition, float a, float b) {
+    uint32_t mask = 0u - (uint32_t)condition;
+    return fa__from_bits((fa__bits(a) & mask) | (fa__bits(b) & ~mask));
+}
+
 /* Of 2^x: the polynomial 2 * 2^f for |f| <= 1/2, highest power first (minimax in relative error, 5.1e-9). */
 #define FA__EXP2_FIRST 1.53458925e-4f
 #define FA__EXP2_OTHERS(X) \
@@ -37,7 +44,7 @@ FA_HOOK float fa__maxf(float a, float b) {
  * the sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without fused multiply-
  * add). The softmax has it in vectors (arch/cpu/vector.h). */
 FA_HOOK float fa__exp2_cpu(float x) {
-    float clamped = fa__maxf(FA__EXP2_LOWEST, x), shifted = clamped + FA__EXP2_SHIFT;
+    float clamped = fa__select(FA__EXP2_LOWEST > x, FA__EXP2_LOWEST, x), shifted = clamped + FA__EXP2_SHIFT;
     float f = clamped - (shifted - FA__EXP2_SHIFT), p = 2.0f * FA__EXP2_FIRST;
 #define FA__TERM(coefficient) p = p * f + 2.0f * coefficient;
     FA__EXP2_OTHERS(FA__TERM)

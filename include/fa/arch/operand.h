@@ -14,6 +14,7 @@
 #define FA_OPERAND_BT 3 /**< K rows by N columns, as V is for P V */
 #define FA_BLOCK 1      /**< loader: block pointer */
 #define FA_POINTER 2    /**< loader: a function that gives every row's address */
+#define FA_TMA 3        /**< loader: a tensor map, which the copy engine of sm_90 follows */
 #define FA_SHARED 1     /**< FA_A: A is a tile */
 #define FA_FRAGMENT 2   /**< FA_A: A is in registers */
 /** @} */

@@ -3,6 +3,7 @@
 #undef FA__FN
 #undef FA__TARGET
 #undef FA__UNROLL
+#undef FA__ROLL
 #undef FA__SHARED_ROWS
 #undef FA__CHAINS
 #undef FA__AT
@@ -11,3 +12,4 @@
 #undef FA__FRAGMENT_COLS
 #undef FA__OP
 #undef FA__LAYER
+#undef FA__BIND

@@ -1,5 +1,6 @@
 /* attention_cpu.h: the forward on the CPU: the schedule compiled for every instruction set, and the call. */
 #include <fa/arch/cpu/threads.h>
+#include <fa/kernel/attention_tiles.h>
 
 /* Blocks of queries that share a tile of keys and values: more of them save loads and conversions, until their Q and O
  * (128 KB) crowd the second-level cache. */
@@ -64,7 +65,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     fa__job job;
     const char *schedule;
     (void)stream;
-    fa_status status = FA__ATTN(__prepare)(args, &p);
+    fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
     if (status != FA_OK || p.items == 0) return status;
     FA__ATTN(__job)(&p, &job, &schedule);
     fa__job_run(&job);
@@ -75,12 +76,12 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
 FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     FA__PARAMS p;
     fa__job job;
-    fa_status status = FA__ATTN(__prepare)(args, &p);
+    fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
     if (status != FA_OK) return status;
     if (!plan) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: plan is NULL: point it to an fa_plan", FA__STR(FA__ATTN()));
-    FA__ATTN(__describe)(&p, plan);
+    FA__ATTN(__describe)(&p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS);
     if (FA__HAS_MASK)
-        for (uint32_t i = 0; i < p.items; i++) FA__ATTN(__count)(&p, i, &plan->tiles_visited, &plan->tiles_masked);
+        for (uint32_t i = 0; i < p.items; i++) FA__ATTN(__count)(&p, i, FA_BLOCK_M, FA_BLOCK_N, &plan->tiles_visited, &plan->tiles_masked);
     plan->tiles_skipped = plan->tiles_total - plan->tiles_visited;
     FA__ATTN(__job)(&p, &job, &plan->schedule);
     plan->arch = FA_CPU;
@@ -89,3 +90,4 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     return FA_OK;
 }
 #undef FA__GROUP
+#include <fa/kernel/attention_tiles_end.h>

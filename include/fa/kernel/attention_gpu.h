@@ -1,44 +1,184 @@
-/* attention_gpu.h: the forward on GPUs: the plain schedule as a kernel, and the call. */
+/* attention_gpu.h: the forward on GPUs: a kernel of each schedule that the compiler's targets can run, and the call. */
 #include <fa/kernel/gpu.h>
 
+/* Which schedules an instance has. sm_90a has one of its own, for half types; sizes of a tile without FA_ARCH are for the
+ * one that runs everywhere. A compilation for the device fills in the kernel that is for it and leaves the other empty. */
+#if !defined(FA_ARCH) || FA__ARCH == 80
+#define FA__HAS_80 1
+#else
+#define FA__HAS_80 0
+#endif
+#if defined(FA_ARCH) && FA__ARCH == 90
+#define FA__HAS_90 1
+#elif !defined(FA_ARCH) && FA__COMPILES_90 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !defined(FA_BLOCK_M) && !defined(FA_BLOCK_N) && \
+    !defined(FA_WARPS) && !defined(FA_STAGES)
+#define FA__HAS_90 1
+#else
+#define FA__HAS_90 0
+#endif
+#if FA__HAS_90 && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define FA__FILL_90 1
+#else
+#define FA__FILL_90 0
+#endif
+/* nvcc's preprocessor cannot tell -arch=sm_90 from the generic half of -arch=sm_90a, which is only translated to PTX. Here, what the assembler refuses
+ * for a real GPU has the message as its name. */
+#if FA__HAS_90 && !FA__HAS_80 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !FA__FILL_90
+__global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
+    __shared__ int too_much[70000];
+    too_much[threadIdx.x] = *x;
+    __syncthreads();
+    *x = too_much[*x];
+}
+#endif
+/* An empty kernel is told by its bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90 or sm_90a. */
+#define FA__EMPTY_THREADS 32
+
+#if FA__HAS_80
+#include <fa/kernel/attention_tiles.h>
 #define FA__VARIANT _sm80
 #include <fa/kernel/attention_loop.h>
-
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 
+#if FA__FILL_90
+static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) { (void)p; }
+#else
 static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
     FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, blockIdx.x, FA_BLOCK_M), (FA__LOOP(_shared) *)fa__shared, (int)threadIdx.x);
 }
+#endif
 
-/** Attention forward: launches on the stream and returns. */
-FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream) {
+static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__PARAMS p;
-    fa_status status = FA__ATTN(__prepare)(args, &p);
+    fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
     if (status != FA_OK || p.items == 0) return status;
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
                       sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * (sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))), &p, stream);
 }
+static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
+    fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
+    if (status != FA_OK || !plan) return status;
+    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS);
+    plan->schedule = "sm_80";
+    plan->arch = 80;
+    plan->threads = FA_WARPS * 32;
+    plan->shared_bytes = sizeof(FA__LOOP(_shared));
+    return FA_OK;
+}
+#undef FA__LOOP
+#undef FA__VARIANT
+#include <fa/kernel/attention_tiles_end.h>
+#endif
+
+#if FA__HAS_90
+#include <fa/arch/unbind.h>
+#define FA__BIND 90
+#include <fa/arch/bind.h>
+#include <fa/kernel/attention_tiles.h>
+#define FA__VARIANT _sm90
+#include <fa/kernel/attention_warpgroups.h>
+FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
+            "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
+
+#if FA__FILL_90
+static __global__ void __launch_bounds__(FA__LOOP(_threads), 1) FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) {
+    FA__LOOP(_run)(&launch, (FA__LOOP(_shared) *)fa__shared);
+}
+#else
+static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) { (void)launch; }
+#endif
+
+static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
+    FA__LOOP(_launch) launch;
+    int device, processors;
+    fa_status status = FA__ATTN(__prepare)(args, &launch.p, FA_BLOCK_M);
+    if (status != FA_OK || launch.p.items == 0) return status;
+    const fa_attention_args *a = &launch.p.args;
+    memset(&launch.k, 0, sizeof launch.k);
+    memset(&launch.v, 0, sizeof launch.v);
+    if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
+    if (a->seqlen_k > 0) {
+        if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+        if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+    }
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
+    uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
+    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads), sizeof(FA__LOOP(_shared)),
+                      sizeof(FA__LOOP(_shared)), &launch, stream);
+}
+static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
+    fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
+    if (status != FA_OK || !plan) return status;
+    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__LOOP(_groups) * 4);
+    plan->schedule = "sm_90a";
+    plan->arch = 90;
+    plan->threads = FA__LOOP(_threads);
+    plan->shared_bytes = sizeof(FA__LOOP(_shared));
+    return FA_OK;
+}
+
+/* Whether this schedule can run on the current device: 1 or 0; -1 if it must (FA_ARCH 90) and cannot, with *status. */
+static FA_UNUSED int FA__LOOP(_usable)(fa_status *status) {
+    struct cudaFuncAttributes kernel;
+    int device, major = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error == cudaSuccess && (major == 9 || !FA__HAS_80)) error = cudaFuncGetAttributes(&kernel, (const void *)FA__LOOP(_kernel));
+    if (error != cudaSuccess) {
+        *status = fa__cuda_failed(error, FA__STR(FA__ATTN()), "finding the kernel");
+        return -1;
+    }
+    if (major == 9 && kernel.maxThreadsPerBlock > FA__EMPTY_THREADS) return 1;
+    if (FA__HAS_80) return 0;
+    *status = FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: FA_ARCH 90 runs on compute capability 9.0, compiled for sm_90a; device %d has %d.x, and the program code for %s: write FA_ARCH 80, or nothing",
+                       FA__STR(FA__ATTN()), device, major, FA__COMPILED_FOR);
+    return -1;
+}
+#undef FA__LOOP
+#undef FA__VARIANT
+#include <fa/kernel/attention_tiles_end.h>
+#endif
+
+/** Attention forward: launches on the stream and returns. */
+FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream) {
+#if FA__HAS_90
+    FA__PARAMS p;
+    fa_status status = FA__ATTN(_sm90_plan)(args, &p, NULL); /* bad arguments are the same everywhere, and need no device */
+    if (status != FA_OK || p.items == 0) return status;
+    int usable = FA__ATTN(_sm90_usable)(&status);
+    if (usable < 0) return status;
+    if (usable) return FA__ATTN(_sm90_forward)(args, stream);
+#endif
+#if FA__HAS_80
+    return FA__ATTN(_sm80_forward)(args, stream);
+#else
+    return FA_OK; /* not reached */
+#endif
+}
 
 /* Masks read device memory, so their tiles are counted there. */
 #if FA__HAS_MASK
-static __device__ unsigned long long FA__LOOP(_counts)[2];
-static __global__ void FA__LOOP(_count_kernel)(const __grid_constant__ FA__PARAMS p) {
+static __device__ unsigned long long FA__ATTN(__counts)[2];
+static __global__ void FA__ATTN(__count_kernel)(const __grid_constant__ FA__PARAMS p, int block_m, int block_n) {
     int64_t visited = 0, masked = 0;
     uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= p.items) return;
-    FA__ATTN(__count)(&p, item, &visited, &masked);
-    atomicAdd(&FA__LOOP(_counts)[0], (unsigned long long)visited);
-    atomicAdd(&FA__LOOP(_counts)[1], (unsigned long long)masked);
+    FA__ATTN(__count)(&p, item, block_m, block_n, &visited, &masked);
+    atomicAdd(&FA__ATTN(__counts)[0], (unsigned long long)visited);
+    atomicAdd(&FA__ATTN(__counts)[1], (unsigned long long)masked);
 }
-static FA_UNUSED fa_status FA__LOOP(_count_tiles)(FA__PARAMS *p, fa_plan *plan) {
+static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan) {
+    const char *name = FA__STR(FA__ATTN());
     unsigned long long counts[2] = {0, 0};
-    cudaError_t error = cudaMemcpyToSymbol(FA__LOOP(_counts), counts, sizeof counts, 0, cudaMemcpyHostToDevice);
-    if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "clearing the tile counts");
-    fa_status status = fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_count_kernel), (p->items + 127) / 128, 128, 0, 0, p, 0);
-    if (status != FA_OK) return status;
-    error = cudaMemcpyFromSymbol(counts, FA__LOOP(_counts), sizeof counts, 0, cudaMemcpyDeviceToHost);
-    if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "counting tiles");
+    void *arguments[3] = {p, &plan->block_m, &plan->block_n};
+    cudaError_t error = cudaMemcpyToSymbol(FA__ATTN(__counts), counts, sizeof counts, 0, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess)
+        error = cudaLaunchKernel((const void *)FA__ATTN(__count_kernel), dim3((p->items + 127) / 128, 1, 1), dim3(128, 1, 1), arguments, 0, 0);
+    if (error == cudaSuccess) error = cudaMemcpyFromSymbol(counts, FA__ATTN(__counts), sizeof counts, 0, cudaMemcpyDeviceToHost);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "counting tiles");
     plan->tiles_visited = (int64_t)counts[0];
     plan->tiles_masked = (int64_t)counts[1];
     return FA_OK;
@@ -49,19 +189,29 @@ static FA_UNUSED fa_status FA__LOOP(_count_tiles)(FA__PARAMS *p, fa_plan *plan) 
  *  stream, and waits: not for captures, and one call at a time. */
 FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     FA__PARAMS p;
-    fa_status status = FA__ATTN(__prepare)(args, &p);
-    if (status != FA_OK) return status;
+    fa_status status;
+    int usable = 0;
+#if FA__HAS_90
+    if ((status = FA__ATTN(_sm90_plan)(args, &p, NULL)) != FA_OK) return status;
+#endif
+#if FA__HAS_80
+    if ((status = FA__ATTN(_sm80_plan)(args, &p, NULL)) != FA_OK) return status;
+#endif
     if (!plan) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: plan is NULL: point it to an fa_plan", FA__STR(FA__ATTN()));
-    FA__ATTN(__describe)(&p, plan);
-    plan->schedule = "sm_80";
-    plan->arch = 80;
-    plan->threads = FA_WARPS * 32;
-    plan->shared_bytes = sizeof(FA__LOOP(_shared));
+#if FA__HAS_90
+    if ((usable = FA__ATTN(_sm90_usable)(&status)) < 0) return status;
+    if (usable && (status = FA__ATTN(_sm90_plan)(args, &p, plan)) != FA_OK) return status;
+#endif
+#if FA__HAS_80
+    if (!usable && (status = FA__ATTN(_sm80_plan)(args, &p, plan)) != FA_OK) return status;
+#endif
 #if FA__HAS_MASK
-    if (p.items > 0 && plan->tiles_total > 0 && (status = FA__LOOP(_count_tiles)(&p, plan)) != FA_OK) return status;
+    if (p.items > 0 && plan->tiles_total > 0 && (status = FA__ATTN(__count_tiles)(&p, plan)) != FA_OK) return status;
 #endif
     plan->tiles_skipped = plan->tiles_total - plan->tiles_visited;
     return FA_OK;
 }
-#undef FA__LOOP
-#undef FA__VARIANT
+#undef FA__HAS_80
+#undef FA__HAS_90
+#undef FA__FILL_90
+#undef FA__EMPTY_THREADS

@@ -11,6 +11,7 @@
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #include <fa/kernel/attention_parts.h>
+#include <fa/kernel/attention_scores.h>
 
 /* What a worker shares: tiles, and what the mask says of the next tiles. O takes Q's place in the end. */
 typedef struct FA__LOOP(_shared) {
@@ -76,53 +77,6 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
 #endif
 }
 
-/* ---- scores: hook, mask and the end of the sequence ---- */
-
-/* One score. at.query, at.key and at.distance are set here. */
-FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance, int masked) {
-    int last_key = p->args.seqlen_k - 1;
-#if FA__HAS_SCORE || FA__HAS_MASK
-    at.query = query;
-    at.key = masked && key > last_key ? last_key : key; /* hooks never see a key beyond the end */
-    at.distance = distance;
-#else
-    (void)at, (void)query, (void)distance;
-#endif
-#if FA__HAS_SCORE
-    at.checked = FA__SCORE_NEEDS != 0;
-    x = FA_SCORE(FA__USER(p), x * p->scale, at);
-#endif
-    if (masked) {
-        int keep = key <= last_key;
-#if FA__HAS_MASK
-        at.checked = FA__MASK_NEEDS != 0;
-        keep = keep && FA__CAT(FA_MASK, _keep)(FA__USER(p), at);
-#endif
-        x = keep ? x : -INFINITY;
-    }
-    return x;
-}
-
-FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked, int thread) {
-    thread = FA__OP(opaque)(thread);
-    int query[FA__LOOP(_qk_ROWS)]; /* hooks never see a query beyond the end */
-    FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
-    int first = key0 + FA__LOOP(_qk_col)(thread, 0);
-    float distance[FA__LOOP(_qk_ROWS)];
-    FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
-        distance[r] = (float)(first - query[r] - (p->args.seqlen_k - p->args.seqlen_q));
-    FA__UNROLL
-    for (int c = 0; c < FA__LOOP(_qk_COLS); c++)
-        FA__UNROLL
-        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-            int offset = FA__LOOP(_qk_col_offset)(c);
-            float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-            *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, distance[r] + (float)offset, masked);
-        }
-}
-
 /* ---- the schedule ---- */
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
@@ -186,8 +140,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             if (FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[stage ^ FA__TWO], k_block, thread, k, FA__LOOP(_qk_STEPS));
         }
         FA__LOOP(_vtile_commit)();
-        if (masked) FA__LOOP(_modify)(s.x, p, at, box, key0, 1, thread);
-        else if (FA__HAS_SCORE) FA__LOOP(_modify)(s.x, p, at, box, key0, 0, thread);
+        FA__LOOP(_modify)(s.x, p, at, box, key0, masked, thread);
 
         int rescale = FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha);
         if (FA__OP(any)(rescale)) FA__LOOP(_pv_scale_rows)(&o, alpha);

@@ -1,32 +1,44 @@
 /* attention_parts.h: what every schedule of the forward is made of, for the variant FA__VARIANT of an instance: tiles, products
  * and the online softmax from the public templates, and the tensors of a head as block pointers. */
 
+#if !defined(FA__LOADER)
+#define FA__LOADER FA_BLOCK
+#endif
+#if !defined(FA__WORKER_M) /* queries of those who multiply together */
+#define FA__WORKER_M FA_BLOCK_M
+#endif
+
 #define FA__PART FA__CAT(FA__VARIANT, _qtile)
-#define FA_ROWS FA_BLOCK_M
+#define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_A
+#define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _ktile)
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_B
+#define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _vtile)
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_BT
+#define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
+#if FA__LOADER != FA_TMA /* there, O leaves from registers */
 #define FA__PART FA__CAT(FA__VARIANT, _otile)
-#define FA_ROWS FA_BLOCK_M
+#define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_A
 #include <fa/tile.h>
+#endif
 
 #define FA__PART FA__CAT(FA__VARIANT, _qk)
-#define FA_M FA_BLOCK_M
+#define FA_M FA__WORKER_M
 #define FA_N FA_BLOCK_N
 #define FA_K FA_HEAD_DIM
 #if FA__KEEP_Q /* in registers */
@@ -35,7 +47,7 @@
 #include <fa/mma.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _pv)
-#define FA_M FA_BLOCK_M
+#define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
 #define FA_K FA_BLOCK_N
 #define FA_A FA_FRAGMENT
@@ -43,13 +55,34 @@
 #include <fa/mma.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _softmax)
-#define FA_M FA_BLOCK_M
+#define FA_M FA__WORKER_M
 #define FA_N FA_BLOCK_N
 #define FA_WIDE FA__WIDE
 #include <fa/softmax.h>
 
 #include <fa/arch/dtype.h>
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+
+/* What hooks are told of a head. */
+FA__FN fa_index FA__LOOP(_index)(const FA__PARAMS *p, fa_box box) {
+    fa_index at;
+    memset(&at, 0, sizeof at);
+    at.args = &p->args;
+    at.batch = box.batch;
+    at.head = box.head;
+    at.head_kv = box.head_kv;
+    at.dtype = FA_DTYPE;
+    return at;
+}
+
+/* The block's rows of o. */
+FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {
+    const fa_tensor *o = &p->args.o;
+    fa_block to = fa_block_at((const FA__ELEMENT *)o->data + box.batch * o->stride_batch + box.head * o->stride_head,
+                              p->args.seqlen_q, FA_HEAD_DIM_V, o->stride_seq);
+    to.row = box.queries.begin;
+    return to;
+}
 
 /* The tensors of the head of `box`, q and o at its first query, and what hooks are told of it. */
 typedef struct FA__LOOP(_view) {
@@ -66,21 +99,19 @@ FA__FN void FA__LOOP(_open)(FA__LOOP(_view) * view, const FA__PARAMS *p, fa_box 
                           FA_HEAD_DIM, a->k.stride_seq);
     view->v = fa_block_at((const FA__ELEMENT *)a->v.data + batch * a->v.stride_batch + head_kv * a->v.stride_head, a->seqlen_k,
                           FA_HEAD_DIM_V, a->v.stride_seq);
-    view->o = fa_block_at((const FA__ELEMENT *)a->o.data + batch * a->o.stride_batch + head * a->o.stride_head, a->seqlen_q,
-                          FA_HEAD_DIM_V, a->o.stride_seq);
-    view->q.row = view->o.row = box.queries.begin;
-    memset(&view->at, 0, sizeof view->at);
-    view->at.args = a;
-    view->at.batch = box.batch;
-    view->at.head = box.head;
-    view->at.head_kv = box.head_kv;
-    view->at.dtype = FA_DTYPE;
+    view->o = FA__LOOP(_out)(p, box);
+    view->q.row = box.queries.begin;
+    view->at = FA__LOOP(_index)(p, box);
 }
 
+#if FA__LOADER != FA_TMA
 /* Q, and O, which takes its place in the end. */
 typedef union FA__LOOP(_qo) {
     FA__LOOP(_qtile_tile) q;
     FA__LOOP(_otile_tile) o;
 } FA__LOOP(_qo);
+#endif
 
 #undef FA__WIDE
+#undef FA__LOADER
+#undef FA__WORKER_M

@@ -23,6 +23,29 @@
 #define FA__TABLE_WARPS 1
 #define FA__TABLE_STAGES 1
 #define FA__TABLE_RESIDENT 1
+#elif FA__ARCH == 90
+/* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
+ * have, or the 160 of three; K and V in two stages and Q must fit in 227 KB. */
+#if FA__WIDEST <= 64 /* O is small: a third warpgroup, so that two are in the softmax, which binds here */
+#define FA__TABLE_M 192
+#define FA__TABLE_N 128
+#elif FA__WIDEST <= 128
+#define FA__TABLE_M 128
+#if FA__HAS_MASK /* what is wasted beyond a diagonal grows with N */
+#define FA__TABLE_N 128
+#else
+#define FA__TABLE_N 176
+#endif
+#elif FA__WIDEST <= 192
+#define FA__TABLE_M 128
+#define FA__TABLE_N 112
+#else
+#define FA__TABLE_M 128
+#define FA__TABLE_N 80
+#endif
+#define FA__TABLE_WARPS (FA__TABLE_M / 16)
+#define FA__TABLE_STAGES 2
+#define FA__TABLE_RESIDENT 1
 #elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
@@ -69,12 +92,42 @@
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
 #endif
+#if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16");
+#undef FA_BLOCK_M
+#define FA_BLOCK_M FA__TABLE_M
+#endif
+#if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
+#undef FA_BLOCK_N
+#define FA_BLOCK_N FA__TABLE_N
+#endif
+#if FA_STAGES + 0 < 1 || FA_STAGES > (FA__ARCH == 90 ? 4 : 2)
+FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
+#undef FA_STAGES
+#define FA_STAGES 1
+#endif
+#if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 || FA_WARPS != FA_BLOCK_M / 16)
+FA__REQUIRE(0, "FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16");
+#undef FA_BLOCK_M
+#define FA_BLOCK_M FA__TABLE_M
+#undef FA_WARPS
+#define FA_WARPS FA__TABLE_WARPS
+#elif FA__ARCH == 90 && FA_BLOCK_N > 256
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is above 256, the widest product of FA_ARCH 90");
+#undef FA_BLOCK_N
+#define FA_BLOCK_N FA__TABLE_N
+#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS > 32 || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
+FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp can hold");
+#undef FA_WARPS
+#define FA_WARPS (FA_BLOCK_M / 16)
+#endif
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : FA__TABLE_RESIDENT)
 
 /* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_Q                                                                                                            \
-    (FA__ARCH != FA_CPU && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                                                   \
+    (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                                                   \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= (FA__WARP_ROWS == 16 ? 210 : 190))
 
 /* GPUs with 99 KB of shared memory a block (sm_86, sm_89, sm_120) get one stage: kernel and host decide alike. */

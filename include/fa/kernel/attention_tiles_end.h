@@ -9,3 +9,7 @@
 #undef FA__WARP_ROWS
 #undef FA__KEEP_Q
 #undef FA__STAGES
+#undef FA_BLOCK_M
+#undef FA_BLOCK_N
+#undef FA_WARPS
+#undef FA_STAGES

@@ -47,29 +47,36 @@ static inline FA_UNUSED fa_status fa__cuda_failed(cudaError_t error, const char 
     }
 }
 
+/* A function of the driver, found through the runtime, so that nothing links against libcuda. `cache` keeps it: every
+ * thread would write the same. */
+static inline FA_UNUSED cudaError_t fa__driver(const char *function, void **cache, void **entry) {
+    *entry = __atomic_load_n(cache, __ATOMIC_RELAXED);
+    if (*entry) return cudaSuccess;
+#if CUDART_VERSION >= 12050
+    cudaDriverEntryPointQueryResult found;
+    cudaError_t error = cudaGetDriverEntryPointByVersion(function, entry, 12000, cudaEnableDefault, &found);
+#elif CUDART_VERSION >= 12000
+    cudaDriverEntryPointQueryResult found;
+    cudaError_t error = cudaGetDriverEntryPoint(function, entry, cudaEnableDefault, &found);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint(function, entry, cudaEnableDefault);
+#endif
+    if (error != cudaSuccess || !*entry) return error != cudaSuccess ? error : cudaErrorInvalidValue;
+    __atomic_store_n(cache, *entry, __ATOMIC_RELAXED);
+    return cudaSuccess;
+}
+
 /* Allows a kernel that much dynamic shared memory. By the driver's function, because cudaFuncSetAttribute() clears an
  * error of the caller's that he has not looked at yet. */
 static inline FA_UNUSED cudaError_t fa__reserve_shared(const void *kernel, size_t bytes) {
     enum { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
     typedef int (*set_attribute)(void *function, int attribute, int value);
-    static void *set = NULL; /* cuFuncSetAttribute: every thread would write the same */
+    static void *set = NULL;
     cudaFunction_t function;
+    void *entry;
     cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
+    if (error == cudaSuccess) error = fa__driver("cuFuncSetAttribute", &set, &entry);
     if (error != cudaSuccess) return error;
-    void *entry = __atomic_load_n(&set, __ATOMIC_RELAXED);
-    if (!entry) {
-#if CUDART_VERSION >= 12050
-        cudaDriverEntryPointQueryResult found;
-        error = cudaGetDriverEntryPointByVersion("cuFuncSetAttribute", &entry, 12000, cudaEnableDefault, &found);
-#elif CUDART_VERSION >= 12000
-        cudaDriverEntryPointQueryResult found;
-        error = cudaGetDriverEntryPoint("cuFuncSetAttribute", &entry, cudaEnableDefault, &found);
-#else
-        error = cudaGetDriverEntryPoint("cuFuncSetAttribute", &entry, cudaEnableDefault);
-#endif
-        if (error != cudaSuccess || !entry) return error != cudaSuccess ? error : cudaErrorInvalidValue;
-        __atomic_store_n(&set, entry, __ATOMIC_RELAXED);
-    }
     return ((set_attribute)entry)(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes) == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 

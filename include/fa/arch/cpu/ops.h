@@ -14,6 +14,7 @@
  *   max     the larger ones; b's where one is NaN
  *   widen   eight FA_F16 elements to floats, exactly
  *   narrow  eight floats to FA_F16, to nearest even
+ *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
  *   pieces, low, high, low2, high2   what a transposition is made of
  *
  * They are written with GNU vectors and a line of assembly each: including <immintrin.h> takes as long as half of an
@@ -157,6 +158,23 @@ FA__CPU_INLINE(0) void fa_cpu_narrow_0(fa_f16 *to, const float *from) {
     for (int i = 0; i < 8; i++) to[i] = fa_f16_from_float(from[i]);
 }
 
+FA__CPU_INLINE(0) void fa_cpu_stream_0(void *to, const void *from) {
+#if defined(__x86_64__)
+    for (int i = 0; i < 4; i++) {
+        fa_cpu_vec_0 v = ((const fa_cpu_any_0 *)from)[i];
+        __asm__ volatile("movntps %1, %0" : "=m"(((fa_cpu_vec_0 *)to)[i]) : "x"(v));
+    }
+#else
+    memcpy(to, from, 64);
+#endif
+}
+/* Orders what was streamed before what this thread writes next. */
+static inline FA_UNUSED void fa_cpu_stream_end(void) {
+#if defined(__x86_64__)
+    __asm__ volatile("sfence" ::: "memory");
+#endif
+}
+
 #if defined(__x86_64__)
 typedef float fa_cpu_vec_1 __attribute__((vector_size(32), may_alias));
 typedef float fa_cpu_any_1 __attribute__((vector_size(32), may_alias, aligned(4)));
@@ -259,6 +277,16 @@ FA__CPU_INLINE(2) void fa_cpu_widen_2(float *to, const fa_f16 *from) {
     fa_cpu_any_1 wide;
     __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const fa__halves *)from));
     *(fa_cpu_any_1 *)to = wide;
+}
+FA__CPU_INLINE(1) void fa_cpu_stream_1(void *to, const void *from) {
+    for (int i = 0; i < 2; i++) {
+        fa_cpu_vec_1 v = ((const fa_cpu_any_1 *)from)[i];
+        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[i]) : "x"(v));
+    }
+}
+FA__CPU_INLINE(2) void fa_cpu_stream_2(void *to, const void *from) {
+    fa_cpu_vec_2 v = *(const fa_cpu_any_2 *)from;
+    __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(v));
 }
 FA__CPU_INLINE(2) void fa_cpu_narrow_2(fa_f16 *to, const float *from) {
     __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(fa__halves *)to) : "v"(*(const fa_cpu_any_1 *)from));

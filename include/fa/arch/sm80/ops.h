@@ -35,6 +35,15 @@ FA__DEVICE int fa_sm80_opaque(int x) {
     return x;
 }
 
+/* The two halves of a word as floats, exactly. */
+FA__DEVICE void fa_sm80_unpack_f16(float *low, float *high, uint32_t word) {
+    asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" : "=f"(*low), "=f"(*high) : "r"(word));
+}
+FA__DEVICE void fa_sm80_unpack_bf16(float *low, float *high, uint32_t word) {
+    *low = fa__from_bits(word << 16);
+    *high = fa__from_bits(word & 0xFFFF0000u);
+}
+
 /* ---- across a warp ---- */
 
 /* The largest value, or the sum, among `owners` neighbouring lanes. */
@@ -73,6 +82,15 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
     else if (pending == 1) asm volatile("cp.async.wait_group 1;" ::: "memory");
     else if (pending == 2) asm volatile("cp.async.wait_group 2;" ::: "memory");
     else asm volatile("cp.async.wait_group 3;" ::: "memory");
+}
+
+/* 16 bytes of global memory at an address aligned to them, read once: they leave the L1 cache to others (PTX ISA, ld,
+ * "Cache Eviction Priority Hints"); and written, likewise. */
+FA__DEVICE void fa_sm80_load_once(uint32_t *to, const void *from) {
+    asm volatile("ld.global.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
+}
+FA__DEVICE void fa_sm80_store_once(void *to, const uint32_t *from) {
+    asm volatile("st.global.L1::no_allocate.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
 }
 
 /* 1, 2 or 4 words at an address aligned to their size (PTX ISA, ld). */

@@ -1,7 +1,8 @@
 /* sm80/tile.h: tiles in shared memory, filled by cp.async, 16 bytes a thread at a time. All operands share one layout
- * (layout.h). */
+ * (layout.h). sm_90, whose layout is another, includes this for the loaders (sm90/tile.h). */
 #include <fa/arch/sm80/layout.h>
 
+#if FA__ARCH == 80
 enum {
     FA__TILE(_PITCH) = FA__SM80_PITCH(FA_COLS, (int)sizeof(FA__ELEMENT)), /* bytes from row to row */
     FA__TILE(_UNITS) = FA__SM80_UNITS(FA_COLS, (int)sizeof(FA__ELEMENT)), /* 16-byte units of a row that are filled */
@@ -12,11 +13,16 @@ typedef struct FA__TILE(_tile) {
     unsigned char x[FA_ROWS * FA__SM80_PITCH(FA_COLS, (int)sizeof(FA__ELEMENT))] __attribute__((aligned(16)));
 } FA__TILE(_tile);
 
+/* Where 16-byte unit `unit` of a row lies, in bytes. */
+#define FA__UNIT_AT(row, unit) ((row) * FA__TILE(_PITCH) + (unit) * 16)
+
 /* The address of element (row, col). */
 FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
     return (FA__ELEMENT *)(tile->x + row * FA__TILE(_PITCH)) + col;
 }
+#endif
 
+#if FA_LOADER != FA_TMA
 /* Starts the copies of part `part` of `parts`: a schedule spreads them between products, so that neither their addresses
  * nor their way through the memory pipe are waited for. A warp reads whole rows, as long as they are; what lies outside
  * the source is not read, and becomes zero. */
@@ -49,7 +55,7 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
         int inside = row != NULL;
 #endif
         inside &= to_unit * (16 / (int)sizeof(FA__ELEMENT)) < cols;
-        fa_sm80_copy16(to + (uint32_t)(to_row * FA__TILE(_PITCH) + to_unit * 16), from, inside ? 16 : 0);
+        fa_sm80_copy16(to + (uint32_t)FA__UNIT_AT(to_row, to_unit), from, inside ? 16 : 0);
     }
 }
 
@@ -57,6 +63,7 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
 FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, int thread) {
     FA__TILE(_load_part)(tile, source, thread, 0, 1);
 }
+#endif
 
 /* Changes the sign of every element, after the tile has landed. */
 FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
@@ -79,7 +86,7 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
 #pragma unroll
         for (int i = 0; i < FA__BATCH; i++) {
             int at = (batch + i) * FA__THREADS + thread, row = at / FA__UNITS, unit = at % FA__UNITS;
-            if (at < FA_ROWS * FA__UNITS) x[i] = *(const uint4 *)(tile->x + row * FA__TILE(_PITCH) + unit * 16);
+            if (at < FA_ROWS * FA__UNITS) x[i] = *(const uint4 *)(tile->x + FA__UNIT_AT(row, unit));
         }
 #pragma unroll
         for (int i = 0; i < FA__BATCH; i++) {
@@ -90,3 +97,4 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
         }
     }
 }
+#undef FA__UNIT_AT

@@ -1,0 +1,103 @@
+/* cpu/reduce.h: a core has the whole row: reductions of an array in vectors, in several chains that hide their latency. */
+
+typedef struct FA__RED(_shared) {
+    char none;
+} FA__RED(_shared);
+
+FA__FN fa_team FA__RED(_team)(int threads) {
+    fa_team team = {0, 1, 0, 1, 0};
+    (void)threads;
+    return team;
+}
+FA__FN fa_team FA__RED(_cluster)(int blocks) { return FA__RED(_team)(blocks); }
+
+/* Four vectors at a time, what is left one at a time: NEXT(chain, i) takes in the vector at i, FOLD joins two chains. */
+#define FA__REDUCE(FIRST, NEXT, FOLD)                                                                          \
+    enum { LANES = FA__CPU_LANES(FA__ISA) };                                                                   \
+    FA__CPU_OP(vec) c0 = FA__CPU_OP(splat)(FIRST), c1 = c0, c2 = c0, c3 = c0;                                  \
+    int i = 0;                                                                                                 \
+    for (; i + 4 * LANES <= count; i += 4 * LANES) {                                                           \
+        NEXT(c0, i)                                                                                            \
+        NEXT(c1, i + LANES)                                                                                    \
+        NEXT(c2, i + 2 * LANES)                                                                                \
+        NEXT(c3, i + 3 * LANES)                                                                                \
+    }                                                                                                          \
+    for (; i + LANES <= count; i += LANES) { NEXT(c0, i) }                                                     \
+    FOLD(c0, c1)                                                                                               \
+    FOLD(c2, c3)                                                                                               \
+    FOLD(c0, c2)
+
+#define FA__MAX_NEXT(c, at) c = FA__CPU_OP(max)(*(const FA__CPU_OP(any) *)(x + (at)), c);
+#define FA__MAX_FOLD(a, b) a = FA__CPU_OP(max)(a, b);
+#define FA__SUM_FOLD(a, b) a += b;
+
+/* The elements of a vector, halves joined with halves. */
+FA__FN float FA__RED(__join)(FA__CPU_OP(vec) v, int largest) {
+    float lane[FA__CPU_LANES(FA__ISA)];
+    memcpy(lane, &v, sizeof lane);
+    for (int half = FA__CPU_LANES(FA__ISA) / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] = largest ? fa__maxf(lane[i + half], lane[i]) : lane[i] + lane[i + half];
+    return lane[0];
+}
+
+FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {
+    FA__REDUCE(start, FA__MAX_NEXT, FA__MAX_FOLD)
+    return FA__RED(__join)(c0, 1);
+}
+FA__FN float FA__RED(_sum_of)(const float *x, int count) {
+#define FA__NEXT(c, at) c += *(const FA__CPU_OP(any) *)(x + (at));
+    FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
+#undef FA__NEXT
+    return FA__RED(__join)(c0, 0);
+}
+FA__FN float FA__RED(_dot_of)(const float *x, const float *y, int count) {
+#define FA__NEXT(c, at) c = FA__CPU_OP(fma)(*(const FA__CPU_OP(any) *)(x + (at)), *(const FA__CPU_OP(any) *)(y + (at)), c);
+    FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
+#undef FA__NEXT
+    return FA__RED(__join)(c0, 0);
+}
+FA__FN float FA__RED(_squares_of)(const float *x, int count, float center) {
+    FA__CPU_OP(vec) centers = FA__CPU_OP(splat)(center);
+#define FA__NEXT(c, at) { FA__CPU_OP(vec) d = *(const FA__CPU_OP(any) *)(x + (at)) - centers; c = FA__CPU_OP(fma)(d, d, c); }
+    FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
+#undef FA__NEXT
+    return FA__RED(__join)(c0, 0);
+}
+#define FA__EXP(at) FA__CPU_OP(exp2)((*(const FA__CPU_OP(any) *)(x + (at)) - bases) * scales)
+FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2) {
+    FA__CPU_OP(vec) bases = FA__CPU_OP(splat)(base), scales = FA__CPU_OP(splat)(scale_log2);
+#define FA__NEXT(c, at) { FA__CPU_OP(vec) e = FA__EXP(at); *(FA__CPU_OP(any) *)(x + (at)) = e; c += e; }
+    FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
+#undef FA__NEXT
+    return FA__RED(__join)(c0, 0);
+}
+FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float scale_log2) {
+    FA__CPU_OP(vec) bases = FA__CPU_OP(splat)(base), scales = FA__CPU_OP(splat)(scale_log2);
+#define FA__NEXT(c, at) c += FA__EXP(at);
+    FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
+#undef FA__NEXT
+    return FA__RED(__join)(c0, 0);
+}
+#undef FA__EXP
+#undef FA__MAX_NEXT
+#undef FA__MAX_FOLD
+#undef FA__SUM_FOLD
+#undef FA__REDUCE
+
+FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
+    (void)team, (void)shared;
+    return x;
+}
+FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
+    (void)team, (void)shared;
+    return x;
+}
+FA__FN void FA__RED(_softmax)(float *max, float *sum, float scale_log2, fa_team *team, FA__RED(_shared) * shared) {
+    (void)max, (void)sum, (void)scale_log2, (void)team, (void)shared;
+}
+FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) * shared) {
+    (void)a, (void)b, (void)team, (void)shared;
+}
+FA__FN void FA__RED(_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+    (void)count, (void)mean, (void)squares, (void)team, (void)shared;
+}

@@ -1,0 +1,127 @@
+/* cpu/row.h: rows on the CPU: a piece is an array of floats in the first-level cache, and what is held stays in memory. */
+
+/* Whole vectors of every instruction set. */
+enum { FA__ROW(_UNIT) = 16, FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16, FA__ROW(_KEPT) = FA_KEEP };
+
+FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
+    FA__ROW(_view) v;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
+    v.cols = cols;
+    v.shift = 0;
+    v.width = (int)sizeof(FA__ELEMENT);
+    v.stream = 0;
+    v.thread = team->thread;
+    v.threads = team->threads;
+    return v;
+}
+FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
+    FA__ROW(_view) v = *of;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
+    return v;
+}
+
+FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; }
+
+FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) { return (v->cols + FA__ROW(_LENGTH) - 1) / FA__ROW(_LENGTH); }
+/* Elements of the row in a piece. */
+FA__FN int FA__ROW(__real)(const FA__ROW(_view) * v, int64_t piece) {
+    int64_t left = v->cols - piece * FA__ROW(_LENGTH);
+    return left < 0 ? 0 : left < FA__ROW(_LENGTH) ? (int)left : FA__ROW(_LENGTH);
+}
+FA__FN int FA__ROW(_count)(const FA__ROW(_view) * v, int64_t piece) {
+    return (FA__ROW(__real)(v, piece) + FA__ROW(_UNIT) - 1) / FA__ROW(_UNIT) * FA__ROW(_UNIT);
+}
+FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) {
+    (void)v;
+    return piece * FA__ROW(_LENGTH) + i;
+}
+
+FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) { return FA__ROW(__real)(v, piece); }
+FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
+    for (int i = FA__ROW(__real)(v, piece), count = FA__ROW(_count)(v, piece); i < count; i++) x[i] = value;
+}
+FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, const void *row, int dtype, float missing) {
+    int real = row ? FA__ROW(__real)(v, piece) : 0, count = FA__ROW(_count)(v, piece);
+    const char *from = (const char *)row + piece * FA__ROW(_LENGTH) * fa_dtype_bytes(dtype);
+    if (dtype != FA_F16 && dtype != FA_BF16 && real == count) return (const float *)(const void *)from; /* where they are */
+    for (int i = 0; i < real; i++) w[i] = fa_load_element(from, i, dtype);
+    for (int i = real; i < count; i++) w[i] = missing;
+    return w;
+}
+FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, const float *x) {
+    memcpy(row + piece * FA__ROW(_LENGTH), x, sizeof *x * (size_t)FA__ROW(__real)(v, piece));
+}
+
+/* n elements to floats and back: whole units by vectors, the rest one by one. */
+FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
+    int i = 0;
+#if FA_DTYPE == FA_F16
+    for (; i + 8 <= n; i += 8) FA__CPU_OP(widen)(to + i, from + i);
+#elif FA_DTYPE == FA_BF16
+    for (; i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT))
+        for (int j = 0; j < FA__ROW(_UNIT); j++) to[i + j] = fa_bf16_to_float(from[i + j]);
+#else
+    memcpy(to, from, sizeof *to * (size_t)n);
+    i = n;
+#endif
+    for (; i < n; i++) to[i] = fa_load_element(from, i, FA_DTYPE);
+}
+FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n) {
+    int i = 0;
+#if FA_DTYPE == FA_F16
+    for (; i + 8 <= n; i += 8) FA__CPU_OP(narrow)(to + i, from + i);
+#elif FA_DTYPE == FA_BF16
+    for (; i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT))
+        for (int j = 0; j < FA__ROW(_UNIT); j++) to[i + j] = fa_bf16_from_float(from[i + j]);
+#else
+    memcpy(to, from, sizeof *to * (size_t)n);
+    i = n;
+#endif
+    for (; i < n; i++) fa_store_element(to, i, FA_DTYPE, from[i]);
+}
+
+FA__FN void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
+    int real = FA__ROW(__real)(v, piece), count = FA__ROW(_count)(v, piece);
+    FA__ROW(__widen)(x, v->first + piece * FA__ROW(_LENGTH), real);
+    for (int i = real; i < count; i++) x[i] = fill;
+}
+FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
+    FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH);
+    int real = FA__ROW(__real)(v, piece), i = 0;
+    if (v->stream) {
+        enum { LINE = 64 / (int)sizeof(FA__ELEMENT) };
+        int head = (int)((64u - (unsigned)(uintptr_t)to % 64u) % 64u) / (int)sizeof(FA__ELEMENT);
+        if (head > real) head = real;
+        FA__ROW(__narrow)(to, x, head);
+        for (i = head; i + LINE <= real; i += LINE) {
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+            FA__ELEMENT line[LINE];
+            FA__ROW(__narrow)(line, x + i, LINE);
+#else
+            const float *line = x + i;
+#endif
+            FA__CPU_OP(stream)(to + i, line);
+        }
+    }
+    FA__ROW(__narrow)(to + i, x + i, real - i);
+}
+
+typedef struct FA__ROW(_held) {
+    float fill;
+} FA__ROW(_held);
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
+    (void)slots, (void)v;
+    held->fill = fill;
+}
+FA__FN void FA__ROW(_wait)(void) {}
+FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
+    (void)v;
+    return 0;
+}
+FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) { return FA__ROW(_pieces)(v); }
+FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
+    return FA__ROW(_pieces)(v) <= (tensors == 1 ? FA__ROW(_KEPT) : 1);
+}
+FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
+    FA__ROW(_load)(x, v, piece, held->fill);
+}

@@ -1,0 +1,370 @@
+/* sm80/row.h: rows on GPUs. A vector is 16 bytes; vector i of a piece is thread i % threads's number i / threads, so that
+ * a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first is used. */
+
+enum {
+    FA__ROW(_VECTOR) = 16 / (int)sizeof(FA__ELEMENT), /* elements of a vector */
+    FA__ROW(_VECTORS) = ((FA_COLS + FA_THREADS - 1) / FA_THREADS + FA__ROW(_VECTOR) - 1) / FA__ROW(_VECTOR), /* of a piece */
+    FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR)
+};
+
+/* The widest access that an address allows, up to 16 bytes. */
+FA__FN int FA__ROW(__width)(const void *first) {
+    unsigned bits = (unsigned)(uintptr_t)first | 16u;
+    return (int)(bits & (0u - bits));
+}
+FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
+    FA__ROW(_view) v;
+    int64_t room = (int64_t)FA__ROW(_LENGTH) * team->threads;
+    v.shift = (int)((unsigned)(uintptr_t)row % 16u) / (int)sizeof(FA__ELEMENT);
+    if (cols <= room && cols + v.shift > room) v.shift = 0; /* one piece shall be enough: narrower accesses instead */
+    v.first = (FA__ELEMENT *)(uintptr_t)row - v.shift;
+    v.cols = cols;
+    v.width = FA__ROW(__width)(v.first);
+    v.stream = 0;
+    v.thread = team->thread;
+    v.threads = team->threads;
+    return v;
+}
+FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
+    FA__ROW(_view) v = *of;
+    v.first = (FA__ELEMENT *)(uintptr_t)row - v.shift;
+    v.width = FA__ROW(__width)(v.first);
+    return v;
+}
+
+FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; } /* all do, from the first-level cache's point of view */
+
+/* Elements from the start of a piece to the row's end: at most those of the piece, negative for none. */
+FA__FN int FA__ROW(__left)(const FA__ROW(_view) * v, int64_t piece) {
+    int room = FA__ROW(_LENGTH) * v->threads;
+    int64_t left = v->cols == 0 ? 0 : v->cols + v->shift - piece * room;
+    return left < room ? (int)left : room;
+}
+FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) {
+    if (FA_PIECES > 0) return FA_PIECES;
+    int64_t room = (int64_t)FA__ROW(_LENGTH) * v->threads;
+    return (v->cols + v->shift + room - 1) / room;
+}
+FA__FN int FA__ROW(_count)(const FA__ROW(_view) * v, int64_t piece) {
+    (void)v, (void)piece;
+    return FA__ROW(_LENGTH);
+}
+FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) {
+    int in_piece = (i / FA__ROW(_VECTOR) * v->threads + v->thread) * FA__ROW(_VECTOR) + i % FA__ROW(_VECTOR) - v->shift;
+    return piece * FA__ROW(_LENGTH) * v->threads + in_piece;
+}
+
+FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) {
+    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece), real = 0;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR), stop = at + FA__ROW(_VECTOR);
+        int n = (stop < end ? stop : end) - (at > begin ? at : begin);
+        real += n > 0 ? n : 0;
+    }
+    return real;
+}
+FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
+    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        if (at >= begin && at + FA__ROW(_VECTOR) <= end) continue;
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_VECTOR); i++)
+            if (at + i < begin || at + i >= end) x[j * FA__ROW(_VECTOR) + i] = value;
+    }
+}
+
+/* ---- weights ---- */
+
+/* A vector's worth of weights by the widest loads, four floats or eight halves. */
+FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
+    if (dtype == FA_F16 || dtype == FA_BF16) {
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_VECTOR); i += 4) {
+            uint2 words = __ldg((const uint2 *)((const uint16_t *)from + i));
+            if (dtype == FA_F16) fa_sm80_unpack_f16(w + i, w + i + 1, words.x), fa_sm80_unpack_f16(w + i + 2, w + i + 3, words.y);
+            else fa_sm80_unpack_bf16(w + i, w + i + 1, words.x), fa_sm80_unpack_bf16(w + i + 2, w + i + 3, words.y);
+        }
+    } else {
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_VECTOR); i += 4) {
+            float4 four = __ldg((const float4 *)((const float *)from + i));
+            w[i] = four.x, w[i + 1] = four.y, w[i + 2] = four.z, w[i + 3] = four.w;
+        }
+    }
+}
+FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, const void *row, int dtype, float missing) {
+    int begin = piece == 0 ? v->shift : 0, end = row ? FA__ROW(__left)(v, piece) : 0;
+    int wide = v->shift == 0 && (unsigned)(uintptr_t)row % 16u == 0;
+    const char *from = (const char *)row + (piece * FA__ROW(_LENGTH) * v->threads - v->shift) * fa_dtype_bytes(dtype);
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        float *to = w + j * FA__ROW(_VECTOR);
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_VECTOR); i++) to[i] = missing;
+        if (wide && at >= begin && at + FA__ROW(_VECTOR) <= end) {
+            FA__ROW(__weight_vector)(to, from + at * fa_dtype_bytes(dtype), dtype);
+        } else if (at < end && at + FA__ROW(_VECTOR) > begin) {
+            FA__UNROLL
+            for (int i = 0; i < FA__ROW(_VECTOR); i++)
+                if (at + i >= begin && at + i < end) to[i] = fa__load_or_nan(from, at + i, dtype, 1);
+        }
+    }
+    return w;
+}
+FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, const float *x) {
+    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    int wide = v->shift == 0 && (unsigned)(uintptr_t)row % 16u == 0;
+    row += piece * FA__ROW(_LENGTH) * v->threads - v->shift;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        const float *from = x + j * FA__ROW(_VECTOR);
+        if (wide && at >= begin && at + FA__ROW(_VECTOR) <= end) {
+            FA__UNROLL
+            for (int i = 0; i < FA__ROW(_VECTOR); i += 4)
+                *(float4 *)(row + at + i) = make_float4(from[i], from[i + 1], from[i + 2], from[i + 3]);
+        } else {
+            FA__UNROLL
+            for (int i = 0; i < FA__ROW(_VECTOR); i++)
+                if (at + i >= begin && at + i < end) row[at + i] = from[i];
+        }
+    }
+}
+
+/* ---- a vector as four words ---- */
+
+FA__FN void FA__ROW(__unpack)(float *x, const uint32_t *raw) {
+    FA__UNROLL
+    for (int i = 0; i < 4; i++) {
+#if FA_DTYPE == FA_F16
+        fa_sm80_unpack_f16(x + 2 * i, x + 2 * i + 1, raw[i]);
+#elif FA_DTYPE == FA_BF16
+        fa_sm80_unpack_bf16(x + 2 * i, x + 2 * i + 1, raw[i]);
+#else
+        x[i] = fa__from_bits(raw[i]);
+#endif
+    }
+}
+FA__FN void FA__ROW(__pack)(uint32_t *raw, const float *x) {
+    FA__UNROLL
+    for (int i = 0; i < 4; i++) {
+#if FA_DTYPE == FA_F16
+        raw[i] = fa_sm80_pack_f16(x[2 * i], x[2 * i + 1]);
+#elif FA_DTYPE == FA_BF16
+        raw[i] = fa_sm80_pack_bf16(x[2 * i], x[2 * i + 1]);
+#else
+        raw[i] = fa__bits(x[i]);
+#endif
+    }
+}
+FA__FN uint32_t FA__ROW(__fill)(float fill) {
+    float x[FA__ROW(_VECTOR)];
+    uint32_t raw[4];
+    FA__UNROLL
+    for (int i = 0; i < FA__ROW(_VECTOR); i++) x[i] = fill;
+    FA__ROW(__pack)(raw, x);
+    return raw[0];
+}
+
+/* A vector that is not read, or written, in one piece: it has ends of the row in it, or an address that is not a
+ * multiple of 16. Its elements are numbered from the start of the piece: `at` is its first, those from `begin` to `end`
+ * are the row's. */
+FA__FN void FA__ROW(__gather)(uint32_t *raw, const FA__ELEMENT *from, int at, int begin, int end, int width) {
+    if (at < begin || at + FA__ROW(_VECTOR) > end) width = (int)sizeof(FA__ELEMENT);
+    if (width == 8) {
+        FA__UNROLL
+        for (int i = 0; i < 2; i++) {
+            uint2 two = ((const uint2 *)from)[i];
+            raw[2 * i] = two.x, raw[2 * i + 1] = two.y;
+        }
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    } else if (width == 4) {
+        FA__UNROLL
+        for (int i = 0; i < 4; i++) raw[i] = ((const uint32_t *)from)[i];
+    } else {
+        FA__UNROLL
+        for (int i = 0; i < 8; i++)
+            if (at + i >= begin && at + i < end)
+                raw[i / 2] = i % 2 ? (raw[i / 2] & 0xFFFFu) | (uint32_t)from[i] << 16 : (raw[i / 2] & 0xFFFF0000u) | from[i];
+#else
+    } else {
+        FA__UNROLL
+        for (int i = 0; i < 4; i++)
+            if (at + i >= begin && at + i < end) raw[i] = fa__bits(from[i]);
+#endif
+    }
+}
+FA__FN void FA__ROW(__scatter)(FA__ELEMENT *to, const uint32_t *raw, int at, int begin, int end, int width) {
+    if (at < begin || at + FA__ROW(_VECTOR) > end) width = (int)sizeof(FA__ELEMENT);
+    if (width == 8) {
+        FA__UNROLL
+        for (int i = 0; i < 2; i++) ((uint2 *)to)[i] = make_uint2(raw[2 * i], raw[2 * i + 1]);
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    } else if (width == 4) {
+        FA__UNROLL
+        for (int i = 0; i < 4; i++) ((uint32_t *)to)[i] = raw[i];
+    } else {
+        FA__UNROLL
+        for (int i = 0; i < 8; i++)
+            if (at + i >= begin && at + i < end) to[i] = (uint16_t)(i % 2 ? raw[i / 2] >> 16 : raw[i / 2]);
+#else
+    } else {
+        FA__UNROLL
+        for (int i = 0; i < 4; i++)
+            if (at + i >= begin && at + i < end) to[i] = fa__from_bits(raw[i]);
+#endif
+    }
+}
+
+/* ---- pieces ---- */
+
+/* Vectors of a piece, as words; those that hold nothing of the row are made of `fill`. The ragged ones come last, in a
+ * loop that is not unrolled: few rows have more than two, and the code for one is long. */
+FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t piece, uint32_t fill) {
+    const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads;
+    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    uint32_t ragged = 0;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        FA__UNROLL
+        for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
+        if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_load_once(raw + 4 * j, from + at);
+        else if (at < end && at + FA__ROW(_VECTOR) > begin) ragged |= 1u << j;
+    }
+    for (; ragged; ragged &= ragged - 1) {
+        int which = fa_sm80_lowest_bit(ragged), at = (which * v->threads + v->thread) * FA__ROW(_VECTOR);
+        uint32_t words[4] = {fill, fill, fill, fill};
+        FA__ROW(__gather)(words, from + at, at, begin, end, v->width);
+        FA__UNROLL
+        for (int i = 0; i < 4 * FA__ROW(_VECTORS); i++) raw[i] = i / 4 == which ? words[i % 4] : raw[i];
+    }
+}
+
+FA__FN void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
+    uint32_t raw[4 * FA__ROW(_VECTORS)];
+    FA__ROW(__fetch)(raw, v, piece, FA__ROW(__fill)(fill));
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), raw + 4 * j);
+}
+
+FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
+    FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH) * v->threads;
+    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    uint32_t raw[4 * FA__ROW(_VECTORS)], ragged = 0;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        FA__ROW(__pack)(raw + 4 * j, x + j * FA__ROW(_VECTOR));
+        if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_store_once(to + at, raw + 4 * j);
+        else if (at < end && at + FA__ROW(_VECTOR) > begin) ragged |= 1u << j;
+    }
+    for (; ragged; ragged &= ragged - 1) {
+        int which = fa_sm80_lowest_bit(ragged), at = (which * v->threads + v->thread) * FA__ROW(_VECTOR);
+        uint32_t words[4] = {raw[0], raw[1], raw[2], raw[3]};
+        FA__UNROLL
+        for (int i = 4; i < 4 * FA__ROW(_VECTORS); i++) words[i % 4] = i / 4 == which ? raw[i] : words[i % 4];
+        FA__ROW(__scatter)(to + at, words, at, begin, end, v->width);
+    }
+}
+
+/* ---- rows that are looked at more than once ---- */
+
+#if FA_HOLD == FA_FRAGMENT
+enum { FA__ROW(_KEPT) = 1 };
+typedef struct FA__ROW(_held) {
+    uint32_t raw[4 * FA__ROW(_VECTORS)];
+} FA__ROW(_held);
+FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
+    (void)v;
+    return 0;
+}
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
+    (void)slots;
+    FA__ROW(__fetch)(held->raw, v, 0, FA__ROW(__fill)(fill));
+}
+FA__FN void FA__ROW(_wait)(void) {}
+FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) {
+    (void)v;
+    return 1;
+}
+/* Of two tensors, the words take fewer registers than the floats do. */
+FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
+    (void)v;
+    return tensors == 1 || FA__ROW(_VECTOR) == 4;
+}
+FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
+    (void)v, (void)piece;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        uint32_t words[4]; /* which the compiler must not find to be those of an earlier call, and keep its floats */
+        FA__UNROLL
+        for (int i = 0; i < 4; i++) words[i] = (uint32_t)fa_sm80_opaque((int)held->raw[4 * j + i]);
+        FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), words);
+    }
+}
+#else
+enum { FA__ROW(_KEPT) = 0 };
+/* A thread's vectors in shared memory, which nobody else looks at: no barrier is needed. */
+typedef struct FA__ROW(_held) {
+    uint4 *slots; /* of this thread, one for each thread of the block apart; NULL: the row is read again */
+    int apart;
+    uint32_t fill;
+} FA__ROW(_held);
+FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
+    return (size_t)FA__ROW(_pieces)(v) * FA__ROW(_VECTORS) * blockDim.x * 16;
+}
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
+    held->fill = FA__ROW(__fill)(fill);
+    held->apart = (int)blockDim.x;
+    held->slots = slots ? (uint4 *)slots + threadIdx.x : NULL;
+    if (!slots) return;
+    int pieces = (int)FA__ROW(_pieces)(v);
+#if FA_PIECES > 0
+    FA__UNROLL
+#endif
+    for (int piece = 0; piece < pieces; piece++) {
+        const FA__ELEMENT *from = v->first + (int64_t)piece * FA__ROW(_LENGTH) * v->threads;
+        int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+        FA__UNROLL
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+            int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+            uint4 *slot = held->slots + (piece * FA__ROW(_VECTORS) + j) * held->apart;
+            if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) {
+                fa_sm80_copy16(fa_sm80_shared_address(slot), from + at, 16);
+            } else {
+                uint32_t raw[4] = {held->fill, held->fill, held->fill, held->fill};
+                if (at < end && at + FA__ROW(_VECTOR) > begin) FA__ROW(__gather)(raw, from + at, at, begin, end, v->width);
+                *slot = make_uint4(raw[0], raw[1], raw[2], raw[3]);
+            }
+        }
+    }
+}
+FA__FN void FA__ROW(_wait)(void) {
+    fa_sm80_copy_commit();
+    fa_sm80_copy_wait(0);
+}
+FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) { return FA__ROW(_pieces)(v); }
+FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
+    (void)v, (void)tensors;
+    return 0;
+}
+FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
+    uint32_t raw[4 * FA__ROW(_VECTORS)];
+    if (FA_PIECES > 0 || held->slots) {
+        FA__UNROLL
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+            uint4 slot = held->slots[((int)piece * FA__ROW(_VECTORS) + j) * held->apart];
+            raw[4 * j] = slot.x, raw[4 * j + 1] = slot.y, raw[4 * j + 2] = slot.z, raw[4 * j + 3] = slot.w;
+        }
+    } else {
+        FA__ROW(__fetch)(raw, v, piece, held->fill);
+    }
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), raw + 4 * j);
+}
+#endif

@@ -1,0 +1,96 @@
+/* row_softmax_rows.h: the softmax of a row and its gradient.
+ *
+ * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(x - largest) (Milakov and
+ * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
+ * exponentials then, each relative to what was the largest at its time, and one factor makes them right. */
+
+FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    enum { KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
+    int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
+    if (cols == 0) row = 0;
+    float kept[KEPT * FA__LOOP(_row_LENGTH)], bases[KEPT];
+    FA__LOOP(_row_held) held;
+    FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, cols, team);
+    FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
+    const int keeps = FA__LOOP(_row_keeps)(&in, 1);
+    int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
+
+    FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, -INFINITY);
+    FA__LOOP(_row_wait)();
+    float max = -INFINITY, sum = 0.0f;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        int count = FA__LOOP(_row_count)(&in, piece);
+        FA__LOOP(_row_get)(x, &held, &in, piece);
+        float largest = FA__LOOP(_reduce_max_of)(x, count, max);
+        float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+        sum *= fa__exp2((max - base) * p->scale_log2);
+        if (keeps && !p->log) sum += FA__LOOP(_reduce_exp_of)(x, count, base, p->scale_log2);
+        else sum += FA__LOOP(_reduce_exp_sum_of)(x, count, base, p->scale_log2);
+        if (keeps) bases[piece] = largest;
+        max = largest;
+    }
+    FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);
+
+    /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
+    float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        int count = FA__LOOP(_row_count)(&in, piece);
+        if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
+        if (p->log) {
+            FA__UNROLL
+            for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
+        } else {
+            float weight = inverse;
+            if (!keeps) FA__LOOP(_reduce_exp_of)(x, count, max, p->scale_log2);
+            else if (bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
+            FA__UNROLL
+            for (int i = 0; i < count; i++) x[i] *= weight;
+        }
+        FA__LOOP(_row_store)(&out, piece, x);
+    }
+}
+
+/* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. */
+FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
+    if (cols == 0) row = 0;
+    float y[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
+    FA__LOOP(_row_held) held_y, held_d;
+    FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, cols, team);
+    FA__LOOP(_row_view) in_d = FA__LOOP(_row_like)((const FA__ELEMENT *)p->d_y.data + row * p->d_y.stride_row, &in);
+    FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->d_x.data + row * p->d_x.stride_row, &in);
+    const int keeps = FA__LOOP(_row_keeps)(&in, 2);
+    int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
+
+    FA__LOOP(_row_hold)(&held_y, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
+    FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);
+    FA__LOOP(_row_wait)();
+    float sum = 0.0f;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int count = FA__LOOP(_row_count)(&in, piece);
+        if (!p->log || keeps) FA__LOOP(_row_get)(y, &held_y, &in, piece);
+        FA__LOOP(_row_get)(d, &held_d, &in_d, piece);
+        sum += p->log ? FA__LOOP(_reduce_sum_of)(d, count) : FA__LOOP(_reduce_dot_of)(y, d, count);
+    }
+    sum = FA__LOOP(_reduce_sum)(sum, team, place->shared);
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int count = FA__LOOP(_row_count)(&in, piece);
+        if (!keeps) {
+            FA__LOOP(_row_get)(y, &held_y, &in, piece);
+            FA__LOOP(_row_get)(d, &held_d, &in_d, piece);
+        }
+        if (p->log) {
+            FA__LOOP(_reduce_exp_of)(y, count, 0.0f, FA__LOG2_E);
+            FA__UNROLL
+            for (int i = 0; i < count; i++) d[i] = (d[i] - y[i] * sum) * p->scale;
+        } else {
+            FA__UNROLL
+            for (int i = 0; i < count; i++) d[i] = y[i] * (d[i] - sum) * p->scale;
+        }
+        FA__LOOP(_row_store)(&out, piece, d);
+    }
+}

@@ -1,0 +1,85 @@
+/**
+ * @file rows.h
+ * @brief What the kernels that work row by row share on the host: checks of their arguments, the shape of a launch.
+ */
+#ifndef FA_KERNEL_ROWS_H
+#define FA_KERNEL_ROWS_H
+
+#include <fa/kernel/check.h>
+
+/** @cond PRIVATE */
+/* The rows of a call, and how they are dealt out. */
+typedef struct fa__rows {
+    int64_t rows, cols;
+    int threads;        /* of a block that share a row (GPU) */
+    int teams;          /* that a block has: more than 1 within warps only (GPU) */
+    int blocks;         /* of the cluster that shares a row (GPU) */
+    int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
+    int tensors;        /* that are held; 0: as many as the template says (GPU) */
+    int64_t rows_an_item; /* CPU */
+    int stream;           /* the result is larger than caches are, and goes past them (CPU) */
+} fa__rows;
+
+/* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker adds up those of the rows that it takes,
+ * in an order that depends on the sizes and the device alone, and in the end those of all workers are added. */
+typedef struct fa__sums {
+    int count;        /* FA__SUMS */
+    int wanted;       /* by anybody */
+    float *partial;   /* (workers, count, pitch), in the workspace; NULL if they are not wanted */
+    int64_t pitch;    /* floats; a multiple of 16 */
+    int64_t workers;  /* that a row or a segment has */
+    int64_t segments; /* of a row, which share nothing but `row_values`; 1: rows are whole */
+    int64_t length;   /* columns of a segment */
+    int stages;       /* rows that a block has in shared memory: 2 if it reads the next one ahead (GPU) */
+    float *row_values; /* (rows, 4), in the workspace: what a first pass has found out about rows of several segments */
+    void *totals[2];  /* (cols); NULL: not wanted */
+} fa__sums;
+
+static inline FA_UNUSED int64_t fa__sums_pitch(int64_t cols) { return (cols + 15) / 16 * 16; }
+/* Bytes of the workspace: the partial sums, then the values of rows. */
+static inline FA_UNUSED size_t fa__sums_bytes(const fa__sums *s, const fa__rows *r) {
+    size_t bytes = s->wanted ? (size_t)s->workers * (size_t)s->count * (size_t)s->pitch * sizeof(float) : 0;
+    return bytes + (s->segments > 1 ? (size_t)r->rows * 4 * sizeof(float) : 0);
+}
+static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
+    float *at = (float *)workspace;
+    s->partial = s->wanted ? at : NULL;
+    if (s->wanted) at += s->workers * s->count * s->pitch;
+    s->row_values = s->segments > 1 ? at : NULL;
+}
+static inline FA_UNUSED fa_status fa__check_workspace(const char *name, const void *workspace, size_t bytes, size_t needed) {
+    if (needed == 0) return FA_OK;
+    if (!workspace || bytes < needed)
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: %zu bytes are needed, as %s_workspace() says",
+                        name, workspace, bytes, needed, name);
+    if ((uintptr_t)workspace % 16 != 0)
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p: it must be aligned to 16 bytes", name, workspace);
+    return FA_OK;
+}
+
+static inline FA_UNUSED fa_status fa__check_rows(const char *name, int64_t rows, int64_t cols, int threads) {
+    FA__CHECK(rows >= 0, "%s: rows is %lld: 0 or more is needed", name, (long long)rows);
+    FA__CHECK(cols >= 0, "%s: cols is %lld: 0 or more is needed", name, (long long)cols);
+    FA__CHECK(threads >= 0, "%s: threads is %d: 0 (all) or more is needed", name, threads);
+    return FA_OK;
+}
+
+static inline FA_UNUSED fa_status fa__check_matrix(const char *name, const char *matrix, fa_matrix m, int64_t rows, int64_t cols,
+                                                   int element_bytes, int written) {
+    if (rows == 0 || cols == 0) return FA_OK;
+    FA__CHECK(m.data, "%s: %s.data is NULL: (%lld, %lld) elements are needed", name, matrix, (long long)rows, (long long)cols);
+    FA__CHECK((uintptr_t)m.data % (uintptr_t)element_bytes == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, matrix,
+              m.data, element_bytes);
+    if (rows == 1) return FA_OK; /* the stride is never multiplied by anything but 0 */
+    FA__CHECK(m.stride_row >= 0, "%s: %s.stride_row is %lld: strides are not negative", name, matrix, (long long)m.stride_row);
+    FA__CHECK(!written || m.stride_row >= cols, "%s: %s.stride_row is %lld: rows of %lld elements would be written over each other",
+              name, matrix, (long long)m.stride_row, (long long)cols);
+    return FA_OK;
+}
+/* Whether all rows begin at a multiple of 16 bytes. */
+static inline FA_UNUSED int fa__aligned(fa_matrix m, int element_bytes) {
+    return (uintptr_t)m.data % 16 == 0 && m.stride_row * element_bytes % 16 == 0;
+}
+/** @endcond */
+
+#endif

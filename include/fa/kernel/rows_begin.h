@@ -1,0 +1,15 @@
+/* rows_begin.h: the common start of the templates that work row by row: FA__ROWS(x), a name of the instance; FA_API; the
+ * schedule. There is one for the CPU and one for every GPU, whose number is 80. */
+#if !defined(FA_SUB)
+#define FA__SUB_DEFAULTED
+#define FA_SUB FA__EMPTY
+#endif
+#define FA__ROWS(x) FA__CAT3(FA_NAME, FA_SUB, x)
+#if !defined(FA_API) && defined(FA_DECLARE)
+#define FA_API FA_EXTERN
+#elif !defined(FA_API)
+#define FA_API static FA_UNUSED
+#endif
+#if !defined(FA_ARCH) && defined(__CUDACC__)
+#define FA_ARCH 80
+#endif

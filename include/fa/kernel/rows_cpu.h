@@ -1,0 +1,95 @@
+/* rows_cpu.h: rows on the CPU: a core takes some rows at a time, and of each a piece that fits in its first-level cache. */
+#include <fa/arch/cpu/threads.h>
+
+#define FA__CPU_PIECE 4096    /* floats: 16 KB, a half of a first-level cache */
+#define FA__CPU_KEEP 16       /* pieces that are kept, 256 KB, in the second-level cache; longer rows are computed again */
+#define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes of a result that goes past the caches: what a core has of a third level */
+#define FA__CPU_ITEM 65536    /* elements of a work item, at least */
+#define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
+
+#define FA__CPU_WORKERS 256   /* that add up sums of columns, at most */
+#define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for eight */
+#define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
+
+#define FA__ISA FA__ISA_BASE
+#define FA__VARIANT _cpu_base
+#include <fa/kernel/rows_cpu_worker.h>
+#if defined(FA__ISA_AVX2)
+#define FA__ISA FA__ISA_AVX2
+#define FA__VARIANT _cpu_avx2
+#include <fa/kernel/rows_cpu_worker.h>
+#define FA__ISA FA__ISA_AVX512
+#define FA__VARIANT _cpu_avx512
+#include <fa/kernel/rows_cpu_worker.h>
+#endif
+
+#if FA__SUMS
+/* How rows are dealt out to workers: by their number alone, so that results do not depend on the threads. */
+static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
+    int64_t rows = p->rows.rows, least = (rows + 7) / 8 < FA__CPU_ADDED ? (rows + 7) / 8 : FA__CPU_ADDED;
+    p->rows.rows_an_item = (rows + FA__CPU_WORKERS - 1) / FA__CPU_WORKERS;
+    if (least < 1) least = 1;
+    if (p->rows.rows_an_item < least) p->rows.rows_an_item = least;
+    p->sums.count = FA__SUMS;
+    p->sums.pitch = fa__sums_pitch(p->rows.cols);
+    p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
+    p->sums.segments = p->sums.stages = 1;
+    p->sums.length = p->rows.cols;
+    return FA_OK;
+}
+/* Adds what the workers have of some columns. */
+static FA_UNUSED void FA__ROWS(__add)(fa__job *job) {
+    const FA__PARAMS *p = (const FA__PARAMS *)job->params;
+    for (int64_t item; (item = fa__job_next(job)) >= 0;) {
+        float sum[FA__CPU_COLUMNS];
+        int64_t first = item / FA__SUMS * FA__CPU_COLUMNS, left = p->rows.cols - first;
+        int n = left < FA__CPU_COLUMNS ? (int)left : FA__CPU_COLUMNS, which = (int)(item % FA__SUMS);
+        if (!p->sums.totals[which]) continue;
+        for (int i = 0; i < n; i++) sum[i] = 0.0f;
+        for (int64_t worker = 0; worker < p->sums.workers; worker++) {
+            const float *part = p->sums.partial + (worker * FA__SUMS + which) * p->sums.pitch + first;
+            for (int i = 0; i < n; i++) sum[i] += part[i];
+        }
+        for (int i = 0; i < n; i++) fa_store_element(p->sums.totals[which], first + i, FA_WEIGHT_DTYPE, sum[i]);
+    }
+}
+#endif
+
+static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+    fa__job job;
+    int64_t cols = p->rows.cols > 0 ? p->rows.cols : 1;
+    (void)aligned, (void)stream;
+    if (!(FA__SUMS && backward)) p->rows.rows_an_item = cols < FA__CPU_ITEM ? FA__CPU_ITEM / cols : 1;
+    memset(&job, 0, sizeof job);
+    job.params = p;
+    job.items = (p->rows.rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
+    job.threads = fa__thread_count(threads, job.items, FA__CPU_COST * (double)p->rows.rows * (double)cols);
+    job.stack_bytes = (FA__CPU_KEEP + 3) * sizeof(float) * FA__CPU_PIECE;
+    p->rows.stream = p->rows.rows * cols * (int64_t)sizeof(FA__ELEMENT) >= FA__CPU_STREAM;
+    job.run = backward ? FA__ROWS(_cpu_base_work_backward) : FA__ROWS(_cpu_base_work_forward);
+#if defined(FA__ISA_AVX2)
+    if (fa__cpu_isa() == FA__ISA_AVX512)
+        job.run = backward ? FA__ROWS(_cpu_avx512_work_backward) : FA__ROWS(_cpu_avx512_work_forward);
+    else if (fa__cpu_isa() == FA__ISA_AVX2)
+        job.run = backward ? FA__ROWS(_cpu_avx2_work_backward) : FA__ROWS(_cpu_avx2_work_forward);
+#endif
+    fa__job_run(&job);
+#if FA__SUMS
+    if (backward && p->sums.wanted) {
+        job.run = FA__ROWS(__add);
+        job.next = 0;
+        job.items = (cols + FA__CPU_COLUMNS - 1) / FA__CPU_COLUMNS * FA__SUMS;
+        job.threads = fa__thread_count(threads, job.items, 2.0 * (double)p->sums.workers * FA__SUMS * (double)cols);
+        fa__job_run(&job);
+    }
+#endif
+    return FA_OK;
+}
+#undef FA__CPU_PIECE
+#undef FA__CPU_KEEP
+#undef FA__CPU_STREAM
+#undef FA__CPU_ITEM
+#undef FA__CPU_COST
+#undef FA__CPU_WORKERS
+#undef FA__CPU_ADDED
+#undef FA__CPU_COLUMNS

@@ -1,0 +1,13 @@
+/* rows_end.h: ends what kernel/rows_begin.h began. */
+#undef FA__ROWS
+#undef FA__ELEMENT
+#undef FA_WARPS
+#if defined(FA__SUB_DEFAULTED)
+#undef FA__SUB_DEFAULTED
+#undef FA_NAME
+#undef FA_DTYPE
+#endif
+#undef FA_SUB
+#undef FA_ARCH
+#undef FA_API
+#undef FA_DECLARE

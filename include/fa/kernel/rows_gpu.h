@@ -1,0 +1,95 @@
+/* rows_gpu.h: rows on GPUs. Whatever a row's length, it is read once while there is room for it:
+ *
+ *   in registers       a few lanes, a warp or a block hold a row; the other teams of the processor hide its latency
+ *   in shared memory   of a block, or of the blocks of a cluster (compute capability 9.0), where rows are longer
+ *   nowhere            longer rows still are read again
+ */
+#include <fa/kernel/gpu.h>
+#include <fa/kernel/rows_launch.h>
+
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#define FA__ROW_COLS(bytes) ((bytes) / 2)
+#else
+#define FA__ROW_COLS(bytes) ((bytes) / 4)
+#endif
+
+#define FA__VARIANT _held
+#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
+#define FA_THREADS 1
+#include <fa/kernel/rows_gpu_parts.h>
+FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
+#undef FA__LOOP
+#undef FA__VARIANT
+
+#if !FA__SUMS
+#define FA__VARIANT _held_back
+#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
+#define FA_THREADS 1
+#include <fa/kernel/rows_gpu_parts.h>
+FA__ROWS_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
+#undef FA__LOOP
+#undef FA__VARIANT
+#endif
+
+#if !(FA__CUT_FORWARD && FA__CUT_BACKWARD)
+#define FA__VARIANT _slots
+#if FA__ONCE_FORWARD
+#define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
+#else
+#define FA_COLS FA__ROW_COLS(FA__SLOT_ROW_BYTES)
+#endif
+#define FA_THREADS 1
+#define FA_HOLD FA_SHARED
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
+#include <fa/kernel/rows_gpu_parts.h>
+#if FA__ONCE_FORWARD
+FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_RESIDENT, FA__SLOT_OPEN)
+#elif !FA__CUT_FORWARD
+FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#endif
+#if FA__SUMS
+FA__ROWS_KERNEL(_first_pass, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#elif !FA__CUT_BACKWARD
+FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#endif
+#undef FA__LOOP
+#undef FA__VARIANT
+#endif
+
+#if FA__SUMS
+#include <fa/kernel/rows_gpu_sweep.h>
+#endif
+
+static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+    const char *name = FA__STR(FA__ROWS());
+    int tensors = backward ? FA__HELD_BACKWARD : FA__HELD_FORWARD;
+    (void)threads;
+#if FA__SUMS
+    const void *held = (const void *)FA__ROWS(_held_kernel_forward);
+    if (backward) return FA__ROWS(__sweep)(p, stream);
+#else
+    const void *held = backward ? (const void *)FA__ROWS(_held_back_kernel_backward) : (const void *)FA__ROWS(_held_kernel_forward);
+#endif
+    if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, FA__TEAM_BYTES(tensors)))
+        return fa__launch_rows(name, held, &p->rows, 0, p, stream);
+#if FA__CUT_FORWARD && FA__CUT_BACKWARD /* segments fit */
+    return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a thread block", name, (long long)p->rows.cols);
+#else
+#if FA__CUT_FORWARD
+    const void *slots = (const void *)FA__ROWS(_slots_kernel_backward);
+#elif FA__CUT_BACKWARD || FA__SUMS
+    const void *slots = (const void *)FA__ROWS(_slots_kernel_forward);
+#else
+    const void *slots = backward ? (const void *)FA__ROWS(_slots_kernel_backward) : (const void *)FA__ROWS(_slots_kernel_forward);
+#endif
+    const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
+    if (p->rows.tensors) tensors = p->rows.tensors;
+    fa_status status = fa__rows_split(&p->rows, name, slots, (int)sizeof(FA__ELEMENT), aligned, tensors, scratch);
+    if (status != FA_OK) return status;
+    return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
+#endif
+}
+#undef FA__ROW_COLS
+#undef FA__ROWS_KERNEL
+#undef FA__TEAM_OPEN
+#undef FA__SLOT_OPEN

@@ -1,0 +1,23 @@
+/* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
+ * FA_THREADS, FA_HOLD, FA_BLOCKS. */
+#define FA__PART FA__CAT(FA__VARIANT, _reduce)
+#include <fa/reduce.h>
+#define FA__PART FA__CAT(FA__VARIANT, _row)
+#include <fa/row.h>
+
+#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+typedef struct FA__LOOP(_place) {
+    FA__LOOP(_reduce_shared) * shared;
+    unsigned char *slots;
+    float *sums; /* of columns: a worker's, or a thread's */
+    int64_t pitch;
+} FA__LOOP(_place);
+FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
+    return place->slots ? place->slots + tensor * p->rows.slot_bytes : NULL;
+}
+/* The sums number `which` of what the caller holds of a piece; NULL if nobody wants them. */
+FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t piece) {
+    return place->sums ? place->sums + which * place->pitch + piece * FA__LOOP(_row_LENGTH) : NULL;
+}
+#include <fa/arch/dtype.h>
+#include FA__BODY

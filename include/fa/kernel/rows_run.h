@@ -1,0 +1,64 @@
+/* rows_run.h: runs the row functions of a kernel on all rows: the launches of the templates that work row by row.
+ *
+ * The template defines
+ *
+ *   FA__ROWS(x)           a name of the instance
+ *   FA__PARAMS            the type of the parameters; its member `rows` is an fa__rows, of which rows and cols are set
+ *   FA__BODY              the file that defines, with names FA__LOOP(x), what is to be done to a row:
+ *                         _forward(p, row, team, place) and _backward(p, row, team, place)
+ *   FA__HELD_FORWARD      tensors that a row function holds while it looks at them more than once, and the same of the
+ *   FA__HELD_BACKWARD     backward
+ *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, so that long ones need not be held
+ *                         (p->rows.tensors, if not 0, is their number for this call, where they are in shared memory)
+ *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
+ *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
+ *
+ *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. FA__PARAMS then
+ *                         has an fa__sums `sums`, and the file defines, instead of _backward(p, row, team, place),
+ *
+ *     FA__LOOP(_flight)                                       a row, or a segment of one, that is being read
+ *     _backward_hold(flight, p, row, segment, team, place)    starts reading it
+ *     _backward(p, row, segment, team, place, flight)         finishes it, and adds to FA__LOOP(_sums)(place, which, piece)
+ *     _first_pass(p, row, team, place)                        finds sums.row_values of a row of several segments
+ *
+ *                         A thread has the same columns in every row. Pieces are looped over after FA__UNROLL_PIECES.
+ *                         FA__ROWS(__deal)(p) comes before __run: it deals out the rows, of which rows.tensors tensors are
+ *                         held, and tells sums.workers and .segments, from which fa__sums_bytes() makes the workspace.
+ *
+ * and gets fa_status FA__ROWS(__run)(p, backward, aligned, threads, stream). The file is compiled once for each way to
+ * hold a row, or for each instruction set of the CPU. In it there are FA__LOOP(_row_...) of fa/row.h, FA__LOOP(_reduce_...)
+ * of fa/reduce.h, and
+ *
+ *   FA__LOOP(_place)      a block's shared memory: ->shared for reductions; FA__LOOP(_slots)(place, p, i) is for
+ *                         FA__LOOP(_row_hold)() of the i-th tensor
+ *   row                   may be p->rows.rows or more in the last teams of a block: such a row has no columns, and all
+ *                         take part in the reductions
+ */
+#if !defined(FA__SUMS)
+#define FA__SUMS 0
+#endif
+#define FA__UNROLL_PIECES
+#if FA__ARCH == FA_CPU
+#include <fa/kernel/rows_cpu.h>
+#else
+#include <fa/kernel/rows_gpu.h>
+#endif
+#if FA__CUT_FORWARD || FA__CUT_BACKWARD
+enum { /* bytes of a segment, for fa__cut() */
+#if FA__ARCH == FA_CPU
+    FA__ROWS(__cut_forward) = FA__ROWS(_cpu_base_row_LENGTH) * (int)sizeof(FA__ELEMENT),
+    FA__ROWS(__cut_backward) = FA__ROWS(__cut_forward)
+#else
+    FA__ROWS(__cut_forward) = FA__SEGMENT_THREADS * FA__TEAM_BYTES(FA__HELD_FORWARD),
+    FA__ROWS(__cut_backward) = FA__SEGMENT_THREADS * FA__TEAM_BYTES(FA__HELD_BACKWARD)
+#endif
+};
+#endif
+#undef FA__BODY
+#undef FA__HELD_FORWARD
+#undef FA__HELD_BACKWARD
+#undef FA__ONCE_FORWARD
+#undef FA__CUT_FORWARD
+#undef FA__CUT_BACKWARD
+#undef FA__SUMS
+#undef FA__UNROLL_PIECES

@@ -1,0 +1,101 @@
+/**
+ * @file philox.h
+ * @brief Random words that depend on nothing but a seed and a position: Philox 4x32-10, and dropout made of it.
+ *
+ * Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A counter is encrypted in ten
+ * rounds under a key; whoever knows both has the words, so that a backward regenerates the mask of its forward, and the
+ * CPU that of a GPU, whatever the launch looked like.
+ *
+ * @code{.c}
+ * #include <fa/philox.h>
+ *
+ * static void dropout(float *x, int64_t count, float probability, uint64_t seed, uint64_t offset) {
+ *     uint64_t threshold = fa_dropout_threshold(probability);
+ *     for (int64_t i = 0; i < count; i++) {
+ *         fa_random4 r = fa_philox(seed, offset + (uint64_t)i / 4);
+ *         x[i] = fa_dropout_keeps(r.word[i % 4], threshold) ? x[i] / (1 - probability) : 0;
+ *     }
+ * }
+ * @endcode
+ *
+ * Not a template: functions for the CPU and every GPU. Element i of a tensor (row * cols + col) takes word i % 4 of
+ * counter offset + i / 4, and is kept if that is at least probability * 2^32. A call that uses n elements uses the
+ * counters from offset to offset + (n + 3) / 4: the next one starts there.
+ */
+#ifndef FA_PHILOX_H
+#define FA_PHILOX_H
+
+#include <fa/fa.h>
+
+/** Four random words. */
+typedef struct fa_random4 {
+    uint32_t word[4];
+} fa_random4;
+
+/** Philox 4x32-10 of a counter (four words) and a key (two). */
+FA_HOOK fa_random4 fa_philox4x32(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1) {
+    /* The multipliers and the key's increments are the paper's (section 4.3): the golden ratio and sqrt(3) - 1. */
+    const uint32_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u, step0 = 0x9E3779B9u, step1 = 0xBB67AE85u;
+    fa_random4 r;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)multiplier0 * c0, p1 = (uint64_t)multiplier1 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += step0;
+        k1 += step1;
+    }
+    r.word[0] = c0, r.word[1] = c1, r.word[2] = c2, r.word[3] = c3;
+    return r;
+}
+
+/** The four words of a 64-bit counter under a 64-bit seed: low halves first, the counter's upper words 0. */
+FA_HOOK fa_random4 fa_philox(uint64_t seed, uint64_t counter) {
+    return fa_philox4x32((uint32_t)counter, (uint32_t)(counter >> 32), 0, 0, (uint32_t)seed, (uint32_t)(seed >> 32));
+}
+
+/** The least word that is kept, probability * 2^32 rounded up: 0 for a probability of 0, and 2^32, more than any word, for
+ *  1. */
+FA_HOOK uint64_t fa_dropout_threshold(float probability) {
+    double least = (double)probability * 4294967296.0;
+    uint64_t below = (uint64_t)least;
+    return below + (uint64_t)((double)below < least);
+}
+
+/** Whether the element of this word is kept. */
+FA_HOOK int fa_dropout_keeps(uint32_t word, uint64_t threshold) { return word >= threshold; }
+
+/** The dropout of a call. */
+typedef struct fa_dropout {
+    uint64_t seed, offset, threshold;
+    float scale; /**< of what is kept */
+} fa_dropout;
+
+/** Dropout with a probability from 0 to 1. */
+FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset) {
+    fa_dropout d;
+    d.seed = seed;
+    d.offset = offset;
+    d.threshold = fa_dropout_threshold(probability);
+    d.scale = probability < 1.0f ? 1.0f / (1.0f - probability) : 0.0f;
+    return d;
+}
+
+/** Which of the elements `element` to `element` + 3 are kept: bits 0 to 3. */
+FA_HOOK uint32_t fa_dropout_kept(const fa_dropout *d, uint64_t element) {
+    unsigned phase = (unsigned)element % 4u;
+    fa_random4 r = fa_philox(d->seed, d->offset + element / 4);
+    uint32_t kept = 0;
+    for (int i = 0; i < 4; i++) kept |= (uint32_t)fa_dropout_keeps(r.word[i], d->threshold) << i;
+    if (phase) { /* they are the last of these four and the first of the next */
+        r = fa_philox(d->seed, d->offset + element / 4 + 1);
+        for (int i = 0; i < 4; i++) kept |= (uint32_t)fa_dropout_keeps(r.word[i], d->threshold) << (4 + i);
+    }
+    return kept >> phase & 15u;
+}
+
+#endif

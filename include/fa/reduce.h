@@ -1,0 +1,86 @@
+/**
+ * @file reduce.h
+ * @brief Reductions over the elements of a thread, and over the threads that share a row: sums, maxima, softmax states.
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #define FA_NAME reduce
+ * #include <fa/reduce.h>
+ *
+ * #if !defined(__CUDACC__)
+ * static float norm(const float *x, int count, reduce_shared *shared) { // count a multiple of 16
+ *     fa_team team = reduce_team(1);
+ *     return sqrtf(reduce_sum(reduce_dot_of(x, x, count), &team, shared));
+ * }
+ * #endif
+ * @endcode
+ *
+ * | parameter  | required | default         | meaning |
+ * |------------|----------|-----------------|---------|
+ * | FA_NAME    | yes      |                 | prefix of what is generated |
+ * | FA_BLOCKS  | no       | 1               | blocks that a cluster has at most: 1 to 16 (GPUs from compute capability 9.0 on) |
+ * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
+ * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ *
+ * Generates
+ *
+ *     fa_team NAME_team(threads)             the caller's team: neighbouring lanes (1, 2, 4, ... 32), or else its block
+ *     fa_team NAME_cluster(blocks)           all threads of a cluster of that many blocks
+ *     NAME_shared                            shared memory of a block for the reductions of a team
+ *
+ * of one thread's elements, x[0] to x[count - 1] (count: a constant on GPUs, a multiple of 16 on the CPU),
+ *
+ *     float NAME_max_of(x, count, start)     the largest, or start; NaN are passed over
+ *     float NAME_sum_of(x, count)
+ *     float NAME_dot_of(x, y, count)         the sum of x[i] * y[i]
+ *     float NAME_squares_of(x, count, center)   the sum of (x[i] - center)^2
+ *     float NAME_exp_of(x, count, base, scale_log2)   the sum of what x[i] becomes: 2^((x[i] - base) * scale_log2)
+ *     float NAME_exp_sum_of(x, count, base, scale_log2)   the same, and x[] stays
+ *
+ * of two sets of numbers,
+ *
+ *     NAME_merge(count, mean, squares, other_count, other_mean, other_squares)   *count numbers with *mean, and *squares, the
+ *                                            sum of (x - *mean)^2, become those of both sets
+ *
+ * and of one value of each thread of the team, with the same result in all of them,
+ *
+ *     float NAME_max(x, team, shared)
+ *     float NAME_sum(x, team, shared)
+ *     NAME_sum2(a, b, team, shared)          *a and *b become two sums
+ *     NAME_moments(count, mean, squares, team, shared)   merges the threads' numbers: *squares / *count is the variance
+ *     NAME_softmax(max, sum, scale_log2, team, shared)   merges the states of an online softmax: *max becomes the largest
+ *                                            and *sum the sum of sums, each times 2^((its max - largest) * scale_log2)
+ *
+ * All threads of the team call together; teams within a warp do so all at once. There is one barrier in the reduction of
+ * a block or cluster, and none after it: two halves of the shared memory take turns. The order of additions depends on
+ * the number of threads alone, so that results are the same every time.
+ */
+#include <fa/fa.h>
+
+#include <fa/kernel/team.h>
+
+#include <fa/arch/begin.h>
+#define FA__RED(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#if !defined(FA_BLOCKS)
+#define FA_BLOCKS 1
+#elif FA_BLOCKS + 0 < 1 || FA_BLOCKS + 0 > 16
+FA__REQUIRE(0, "FA_BLOCKS, the blocks of a cluster, is not from 1 to 16");
+#undef FA_BLOCKS
+#define FA_BLOCKS 1
+#endif
+
+/* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979): nothing
+ * cancels, however far the mean is from 0. Empty sets have mean 0 and squares 0. */
+FA__FN void FA__RED(_merge)(float *count, float *mean, float *squares, float other_count, float other_mean, float other_squares) {
+    float total = *count + other_count, share = total > 0.0f ? other_count / total : 0.0f, off = other_mean - *mean;
+    *squares += other_squares + (*count > 0.0f && other_count > 0.0f ? off * (off * (*count * share)) : 0.0f);
+    *mean = *count > 0.0f ? *mean + off * share : other_mean;
+    *count = total;
+}
+
+#include FA__LAYER(reduce)
+
+#undef FA__RED
+#undef FA_BLOCKS
+#include <fa/arch/end.h>

@@ -1,0 +1,148 @@
+/**
+ * @file row.h
+ * @brief Rows of a matrix in registers: a team of threads reads a row, each some of its elements as floats, and writes it.
+ *
+ * 16 bytes a load where a row's alignment allows it, fewer where not, single elements at its ends; nothing before the
+ * first element or behind the last is read or written. The team is one thread on the CPU.
+ *
+ * @code{.c}
+ * #include <fa/fa.h>
+ *
+ * #define FA_NAME row
+ * #define FA_DTYPE FA_F16
+ * #define FA_COLS 4096  // a row is at most that long
+ * #define FA_THREADS 128
+ * #include <fa/row.h>
+ *
+ * #if !defined(__CUDACC__)
+ * static void clamp(const fa_f16 *from, fa_f16 *to, int64_t cols, const fa_team *team) { // a row
+ *     float x[row_LENGTH];
+ *     row_view in = row_at(from, cols, team), out = row_like(to, &in);
+ *     row_load(x, &in, 0, 0.0f);
+ *     for (int i = 0; i < row_count(&in, 0); i++) x[i] = x[i] < 0 ? 0 : x[i];
+ *     row_store(&out, 0, x);
+ * }
+ * #endif
+ * @endcode
+ *
+ * | parameter  | required | default         | meaning |
+ * |------------|----------|-----------------|---------|
+ * | FA_NAME    | yes      |                 | prefix of what is generated |
+ * | FA_DTYPE   | yes      |                 | element type in memory: FA_F32, FA_F16, FA_BF16 or FA_TF32 |
+ * | FA_COLS    | yes      |                 | columns that the team holds at a time: a piece of the row, or all of it |
+ * | FA_THREADS | no       | 32              | threads of the team among which these are divided; the CPU has one |
+ * | FA_HOLD    | no       | FA_FRAGMENT     | what NAME_hold() holds a row in: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
+ * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() lets be kept as floats (CPU) |
+ * | FA_PIECES  | no       | 0: by the row   | pieces of a row, if that is known: its rows have no more, and what is held in shared memory is always there (GPU) |
+ * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
+ * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME and FA_DTYPE stay defined |
+ *
+ * Generates
+ *
+ *     NAME_LENGTH                            elements of a piece that a thread holds: float x[NAME_LENGTH]
+ *     NAME_view NAME_at(row, cols, team)     a row; fa/reduce.h makes the team
+ *     NAME_view NAME_like(row, view)         another row whose elements the threads hold as they do those of `view`
+ *     int NAME_count(view, piece)            elements of the piece that x[] has: NAME_LENGTH on GPUs
+ *     int64_t NAME_col(view, piece, i)       the column of x[i]; below 0 or from cols on, it is none of the row
+ *     int64_t NAME_pieces(view)              pieces that the row takes
+ *     NAME_load(x, view, piece, fill)        x[] is the piece; what is none of the row gets the value `fill`
+ *     NAME_store(view, piece, x)             writes it
+ *     int NAME_real(view, piece)             how many of x[] are elements of the row
+ *     NAME_pad(x, view, piece, value)        those that are not get the value
+ *     const float *NAME_weights(w, view, piece, row, dtype, missing)   the elements of a row of any type, such as weights of
+ *                                            columns, that belong to x[]: in w[], or where they are; `missing` where there is
+ *                                            none or `row` is NULL
+ *     NAME_put(view, piece, row, x)          writes x[] to a row of floats
+ *     NAME_dropout(x, view, piece, first, dropout)   drops elements of x[] and scales the others (fa/philox.h): that of column 0
+ *                                            is number `first` of its tensor
+ *     NAME_stream(view)                      from now on past the caches: a large result, which is not read again soon (CPU)
+ *
+ * and, for rows that are looked at more than once,
+ *
+ *     NAME_held, NAME_held_bytes(view)       what holds a row, and the shared memory of a block for that
+ *     NAME_hold(held, slots, view, fill)     starts reading it into `slots`, or leaves it where it is if they are NULL
+ *     NAME_wait()                            returns when all that this thread holds is there
+ *     NAME_get(x, held, view, piece)         x[] is the piece
+ *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds one
+ *     int NAME_keeps(view, tensors)          whether the floats of so many rows are better kept than got again: NAME_KEPT
+ *                                            pieces at most if that is one row, else one
+ *
+ * Neighbouring threads hold neighbouring vectors of 16 bytes. These lie on the boundaries of 16 bytes of the first row
+ * (NAME_at), so that odd rows are read as fast as even ones; rows that are aligned otherwise (NAME_like) take narrower
+ * accesses. Nothing synchronises: a thread reads and holds its own elements only.
+ */
+#include <fa/fa.h>
+
+#include <fa/arch/operand.h>
+#include <fa/kernel/team.h>
+#include <fa/philox.h>
+
+#include <fa/arch/begin.h>
+#define FA__ROW(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#include <fa/arch/dtype.h>
+#if !defined(FA_COLS) || FA_COLS + 0 < 1
+FA__REQUIRE(0, "define FA_COLS, the columns that the team holds at a time: 1 or more");
+#undef FA_COLS
+#define FA_COLS 16
+#endif
+#if !defined(FA_THREADS)
+#define FA_THREADS 32
+#elif FA_THREADS + 0 < 1
+FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is not 1 or more");
+#undef FA_THREADS
+#define FA_THREADS 32
+#endif
+#if !defined(FA_HOLD)
+#define FA_HOLD FA_FRAGMENT
+#elif FA_HOLD != FA_FRAGMENT && FA_HOLD != FA_SHARED
+FA__REQUIRE(0, "FA_HOLD is not FA_FRAGMENT or FA_SHARED");
+#undef FA_HOLD
+#define FA_HOLD FA_FRAGMENT
+#endif
+
+#if !defined(FA_KEEP)
+#define FA_KEEP 1
+#endif
+#if !defined(FA_PIECES)
+#define FA_PIECES 0
+#endif
+
+/* A row, as a thread of its team sees it. */
+typedef struct FA__ROW(_view) {
+    FA__ELEMENT *first;  /* element 0 of vector 0: `shift` elements before the row */
+    int64_t cols;        /* of the row */
+    int shift;           /* elements of vector 0 that are before the row */
+    int width;           /* bytes of an access */
+    int stream;          /* results go past the caches */
+    int thread, threads; /* which of how many */
+} FA__ROW(_view);
+
+#include FA__LAYER(row)
+
+/* Four columns have one counter, or two where the row begins within the first. What is kept is found for 32 elements in a
+ * loop, then applied: random words take many instructions. */
+FA__FN void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t piece, uint64_t first, const fa_dropout *dropout) {
+    const int count = FA__ROW(_count)(v, piece);
+    FA__UNROLL
+    for (int base = 0; base < count; base += 32) {
+        int groups = (count - base < 32 ? count - base : 32) / 4;
+        uint32_t kept = 0;
+        FA__ROLL
+        for (int g = 0; g < groups; g++) {
+            uint64_t element = first + (uint64_t)FA__ROW(_col)(v, piece, base + 4 * g);
+            kept |= fa_dropout_kept(dropout, element) << 4 * g;
+        }
+        FA__UNROLL
+        for (int i = 0; i < 32; i++)
+            if (i < count - base) x[base + i] = kept >> i & 1 ? x[base + i] * dropout->scale : 0.0f;
+    }
+}
+
+#undef FA__ELEMENT
+#undef FA__ROW
+#undef FA_COLS
+#undef FA_THREADS
+#undef FA_HOLD
+#undef FA_KEEP
+#undef FA_PIECES
+#include <fa/arch/end.h>

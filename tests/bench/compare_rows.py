@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""Times the kernels that work row by row beside PyTorch's, eager and compiled, in the same run, interleaved.
+
+Instances are built by make as shared libraries (bench.mk, rows_instance.cu) and called through ctypes. Every cell is
+checked against float64 before it is timed; how a time is taken, compare.py says. Useful bytes count each matrix that a
+direction must read or write once. The last cell of the default is a small one, 4,096 rows of 1,024. Some runs:
+
+    python3 tests/bench/compare_rows.py                                  every kernel, bf16, both directions
+    python3 tests/bench/compare_rows.py --kernels softmax --columns 8192,131072
+    python3 tests/bench/compare_rows.py --kernels softmax --no-torch     ours and a copy
+    python3 tests/bench/compare_rows.py --device cpu --dtype fp32,bf16
+
+PyTorch's backward is what autograd runs for the forward beside it: of torch.compile the compiled one. Its inputs are the
+same tensors. It allocates its results, from its pool; ours are given.
+"""
+
+import argparse
+import ctypes
+import json
+import math
+import os
+import sys
+import time
+
+import torch
+import torch._dynamo
+import torch._functorch.config
+import torch.nn.functional as F
+from compare import DTYPES, ROUNDING, Timer, build, geometric_mean, state, wait
+
+
+class Instance:
+    def __init__(self, path):
+        self.name = os.path.basename(path)[: -len(".so")]
+        words = self.name.split("_")
+        self.dtype = words[0]
+        self.kernel = "_".join(w for w in words[1:] if not w.startswith("x"))
+        self.config = "_".join(w for w in words[1:] if w.startswith("x")) or "default"
+        self.library = ctypes.CDLL(path)
+        self.library.bench_tensor.restype = self.library.bench_last_error.restype = ctypes.c_char_p
+        self.library.bench_workspace.argtypes = [ctypes.c_int64, ctypes.c_int64]
+        self.library.bench_workspace.restype = ctypes.c_size_t
+        self.library.bench_run.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+        self.library.bench_run.argtypes += [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+        self.names = []
+        while self.library.bench_tensor(len(self.names)):
+            self.names.append(self.library.bench_tensor(len(self.names)).decode())
+        self.compile = {}
+        note = path[: -len(".so")] + ".compile"
+        if os.path.exists(note):
+            with open(note) as file:
+                self.compile = {word: float(value) for word, value in (line.split() for line in file)}
+
+    def call(self, backward, cell, stream):
+        """A function that runs a direction on the cell's tensors."""
+        pointers = (ctypes.c_void_p * len(self.names))(*[cell.t[n].data_ptr() if n in cell.t else None for n in self.names])
+        size = self.library.bench_workspace(cell.rows, cell.cols)
+        workspace = torch.empty(max(size, 1), dtype=torch.uint8, device=cell.device)
+
+        def run():
+            if self.library.bench_run(
+                backward, ctypes.addressof(pointers), cell.rows, cell.cols, workspace.data_ptr(), size, stream
+            ):
+                raise RuntimeError(self.library.bench_last_error().decode())
+
+        return run
+
+
+# ------------------------------------------------------------------ the kernels
+
+
+class Cell:
+    """Tensors of one shape, by name; subclasses say what a kernel does.
+
+    useful: matrices that forward and backward move. inputs(): the tensors that are given. torch_forward(): PyTorch's, whose
+    arguments are `differentiated`, which autograd differentiates, and then `constant`; its gradient is `gradient`. written:
+    the results of a direction. exact(rows): these of some rows, in float64, and the slack of fp32 arithmetic.
+    """
+
+    constant, columns = (), [1024, 4096, 8192, 16384]
+
+    def __init__(self, dtype, rows, cols, device):
+        self.dtype, self.rows, self.cols, self.device = dtype, rows, cols, device
+        self.kind, self.t = DTYPES[dtype], {}
+        torch.manual_seed(1)
+        self.inputs()
+        for name in self.written[0] + self.written[1]:
+            self.t[name] = self.result(name)
+
+    def normal(self, deviation):
+        t = torch.empty(self.rows, self.cols, dtype=self.kind, device=self.device)
+        return t.normal_(0, deviation)
+
+    def result(self, name):
+        return torch.empty(self.rows, self.cols, dtype=self.kind, device=self.device)
+
+    def check(self, backward, run):
+        """Runs ours into poisoned results. Returns the largest error as a share of what is allowed, and what is wrong."""
+        for name in self.written[backward]:
+            self.t[name].fill_(math.nan)
+        run()
+        wait(self.device)
+        for name in self.written[backward]:
+            # in parts: isnan() of all at once takes as much memory again
+            if any(torch.isnan(part).any().item() for part in self.t[name].flatten().split(1 << 26)):
+                return math.nan, f"{name} has NaN, or was not all written"
+        sample = torch.randint(0, self.rows, (24,), generator=torch.Generator().manual_seed(2))
+        sample = torch.cat([torch.tensor([0, self.rows - 1]), sample]).to(self.device)
+        worst = 0.0
+        unit = ROUNDING[self.dtype]
+        least = {"fp16": 2.0**-25, "bf16": 2.0**-134}.get(self.dtype, 2.0**-149)
+        for name, (exact, slack) in self.exact(backward, sample).items():
+            error = (self.t[name][sample].double() - exact).abs() / ((unit * exact.abs()).clamp(min=least) + slack)
+            worst = max(worst, error.max().item())
+        return worst, "" if worst <= 1 else f"the error is {worst:.3g} times what is allowed"
+
+    def rows_of(self, name, sample):
+        return self.t[name][sample].double()
+
+    def bytes(self, backward):
+        return self.useful[backward] * self.rows * self.cols * self.t[self.written[0][0]].element_size()
+
+    def contestants(self, backward):
+        """Name -> function of PyTorch's, made when asked for: compiling takes seconds."""
+        result = {}
+        for name, function in (("eager", self.torch_forward), ("compile", torch.compile(self.torch_forward, dynamic=False))):
+            constant = [self.t[n] for n in self.constant]
+            if backward:
+                given = [self.t[n].detach().requires_grad_() for n in self.differentiated]
+                y, d_y = function(*given, *constant), self.t[self.gradient]
+                result[name] = lambda y=y, given=given, d_y=d_y: torch.autograd.grad(y, given, d_y, retain_graph=True)
+            else:
+                given = [self.t[n].detach() for n in self.differentiated]
+                result[name] = lambda f=function, given=given, constant=constant: f(*given, *constant)
+        return result
+
+
+class Softmax(Cell):
+    useful, written, differentiated, gradient = (2, 3), (["y"], ["d_x"]), ["x"], "d_y"
+    columns = [1024, 4096, 8192, 16384, 32768, 131072]
+
+    def inputs(self):
+        self.t["x"], self.t["d_y"] = self.normal(3), self.normal(1)
+
+    @staticmethod
+    def torch_forward(x):
+        return torch.softmax(x, -1)
+
+    def exact(self, backward, sample):
+        x, y, d_y = (self.rows_of(n, sample) for n in ("x", "y", "d_y"))
+        if not backward:
+            exact = torch.softmax(x, -1)
+            return {"y": (exact, exact * (2e-6 + 2e-7 * (x.amax(-1, keepdim=True) - x)))}
+        sum_, size = (y * d_y).sum(-1, keepdim=True), (y * d_y).abs().sum(-1, keepdim=True)
+        return {"d_x": (y * (d_y - sum_), 1.5e-6 * y * (d_y.abs() + size))}
+
+
+class SwiGLU(Cell):
+    useful, written = (3, 5), (["y"], ["d_gate", "d_up"])
+    differentiated, gradient = ["gate", "up"], "d_y"
+
+    def inputs(self):
+        self.t["gate"], self.t["up"], self.t["d_y"] = self.normal(2), self.normal(1), self.normal(1)
+
+    @staticmethod
+    def torch_forward(gate, up):
+        return F.silu(gate) * up
+
+    def exact(self, backward, sample):
+        gate, up, d_y = (self.rows_of(n, sample) for n in ("gate", "up", "d_y"))
+        sigmoid = torch.sigmoid(gate)
+        if not backward:
+            exact = gate * sigmoid * up
+            return {"y": (exact, 2e-6 * exact.abs())}
+        slope = sigmoid * (1 + gate * (1 - sigmoid))
+        return {
+            "d_up": (d_y * gate * sigmoid, 2e-6 * (d_y * gate).abs() * sigmoid),
+            "d_gate": (d_y * up * slope, 2e-6 * (d_y * up).abs() * (sigmoid + slope.abs())),
+        }
+
+
+KERNELS = {"softmax": Softmax, "swiglu": SwiGLU}
+
+
+# ------------------------------------------------------------------ main
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
+    parser.add_argument("--kernels", default=",".join(KERNELS), help="several with commas")
+    parser.add_argument("--dtype", help="fp32, bf16, fp16; default bf16 (GPU), fp32,bf16,fp16 (CPU)")
+    parser.add_argument("--columns", help="default: the kernel's own list, and 1024 columns of 4,096 rows")
+    parser.add_argument("--elements", type=int, help="of a matrix; default 2^28 (GPU), 2^24 (CPU)")
+    parser.add_argument("--configs", default="default", help="experiments, such as default,xNAME (see bench.mk)")
+    parser.add_argument("--no-torch", action="store_true", help="time only ours and a copy")
+    parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started")
+    parser.add_argument("--json")
+    parser.add_argument("--tsv")
+    parser.add_argument("--markdown", help="file for tables of rates and, in brackets, ratios over each contestant")
+    o = parser.parse_args()
+    o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    gpu = o.device == "cuda"
+    o.dtype = (o.dtype or ("bf16" if gpu else "fp32,bf16,fp16")).split(",")
+    o.kernels, o.configs = o.kernels.split(","), o.configs.split(",")
+    o.elements = o.elements or (1 << 28 if gpu else 1 << 24)
+    for value, known, what in [(o.dtype, DTYPES, "--dtype"), (o.kernels, KERNELS, "--kernels")]:
+        for word in value:
+            if word not in known:
+                parser.error(f"{what}: {word} is none of {', '.join(known)}")
+    return o
+
+
+def shapes(o, kernel):
+    """(rows, cols) of the cells."""
+    if o.columns:
+        return [(max(1, o.elements // int(c)), int(c)) for c in o.columns.split(",")]
+    return [(o.elements // c, c) for c in KERNELS[kernel].columns] + [(4096, 1024)]
+
+
+def write_markdown(o, cells):
+    with open(o.markdown, "w") as file:
+        for kernel in dict.fromkeys(c["kernel"] for c in cells):
+            mine = [c for c in cells if c["kernel"] == kernel]
+            names = list(dict.fromkeys(name for c in mine for name in c["others"]))
+            places = list(dict.fromkeys((c["rows"], c["cols"]) for c in mine))
+            file.write(f"| {kernel}, GB/s" + (f" (x {', x '.join(names)})" if names else "") + " | ")
+            file.write(" | ".join(f"{r} x {c}" for r, c in places) + " |\n|---|" + "---|" * len(places) + "\n")
+            for label in dict.fromkeys((c["dtype"], c["direction"], c["config"]) for c in mine):
+                found = {(c["rows"], c["cols"]): c for c in mine if (c["dtype"], c["direction"], c["config"]) == label}
+                texts = []
+                for place in places:
+                    c = found.get(place)
+                    over = [f"{c['others'][n]['ratio']:.2f}" if n in c["others"] else "-" for n in names] if c else []
+                    texts.append((f"{c['rate']:.0f}" + (f" ({', '.join(over)})" if over else "")) if c else "")
+                words = " ".join(w for w in label if w != "default")
+                file.write(f"| {words} | " + " | ".join(texts) + " |\n")
+            file.write("\n")
+
+
+def main():
+    started = time.time()
+    o = options()
+    device, gpu = o.device, o.device == "cuda"
+    torch._functorch.config.donated_buffer = False  # the backward runs many times
+    torch._dynamo.config.automatic_dynamic_shapes = False
+    suffix = {c: "" if c == "default" else "_" + c for c in o.configs}
+    names = [f"{t}_{k}{suffix[c]}" for k in o.kernels for t in o.dtype for c in o.configs]
+    paths, build_code = build(names, "rows-gpu" if gpu else "rows-cpu", o.jobs)
+    instances = [Instance(path) for path in paths]
+    failures = int(build_code != 0)
+
+    versions = {"python": sys.version.split()[0], "torch": torch.__version__}
+    try:
+        import triton
+
+        versions["triton"] = triton.__version__
+    except ImportError:
+        pass
+    if gpu:
+        versions.update(cuda=torch.version.cuda, device=torch.cuda.get_device_name())
+    else:
+        torch.set_num_threads(int(os.environ.get("FA_THREADS", len(os.sched_getaffinity(0)))))
+        versions.update(threads=torch.get_num_threads(), device="cpu")
+    print("versions:", ", ".join(f"{k} {v}" for k, v in versions.items()))
+    before = state(device)
+    print("before:", before)
+    print(f"\n{'instance':<34}{'compile s':>10}{'cpu s':>8}{'peak MB':>9}{'registers':>11}{'spills B':>10}")
+    for i in instances:
+        c = i.compile
+        print(
+            f"{i.name:<34}{c.get('seconds', 0):>10.2f}{c.get('cpu_seconds', 0):>8.2f}{c.get('peak_mb', 0):>9.0f}"
+            + (f"{c['registers']:>11.0f}{c['spill_bytes']:>10.0f}" if "registers" in c else "")
+        )
+    print(f"\nmatrices of {o.elements} elements; median of {o.repeat}; GB/s of useful bytes, and ratios over the others")
+
+    timer, cells, skipped, unavailable = Timer(device, o.repeat), [], 0, {}
+    stream = torch.cuda.current_stream().cuda_stream if gpu else None
+    for kernel in o.kernels:
+        for dtype in o.dtype:
+            ours = [i for i in instances if (i.kernel, i.dtype) == (kernel, dtype)]
+            for rows, cols in shapes(o, kernel) if ours else []:
+                if o.budget and time.time() - started > o.budget:
+                    skipped += 2
+                    continue
+                cell = KERNELS[kernel](dtype, rows, cols, device)
+                matrix = cell.t[cell.written[0][0]]
+                from_, to = cell.t[cell.differentiated[0]], torch.empty_like(matrix)
+                for backward in (0, 1):
+                    direction = ("forward", "backward")[backward]
+                    runs, shares = {"copy": lambda: to.copy_(from_)}, {}
+                    for instance in ours:
+                        run = instance.call(backward, cell, stream)
+                        shares[instance.config], wrong = cell.check(backward, run)
+                        if wrong:
+                            failures += 1
+                            print(f"WRONG  {instance.name} {direction}, {rows} x {cols}: {wrong}")
+                        runs[instance.config] = run
+                    if not o.no_torch:
+                        torch._dynamo.reset()
+                        try:
+                            for name, run in cell.contestants(backward).items():
+                                run()
+                                wait(device)
+                                runs[name] = run
+                        except Exception as error:  # of the compiler too, whatever it is
+                            why = (str(error).splitlines() or [type(error).__name__])[0][:160]
+                            unavailable.setdefault(f"{kernel} {direction}", f"{rows} x {cols}: {why}")
+                    seconds = timer.measure(runs)
+                    rates = {name: cell.bytes(backward) / t * 1e-9 for name, t in seconds.items()}
+                    rates["copy"] = 2e-9 * matrix.numel() * matrix.element_size() / seconds["copy"]
+                    others = [n for n in rates if n not in shares and n != "copy"]
+                    for label in shares:
+                        line = f"{dtype:<5}{kernel:<15}{direction:<9}{rows:>8} x {cols:<7}{label:<10}{rates[label]:>8.1f}"
+                        record = dict(kernel=kernel, dtype=dtype, direction=direction, rows=rows, cols=cols, config=label)
+                        record.update(ms=1e3 * seconds[label], rate=rates[label], copy=rates["copy"])
+                        record.update(error_share=shares[label], others={})
+                        for name in others:
+                            ratio = rates[label] / rates[name]
+                            line += f"   {name} {rates[name]:>7.1f} x{ratio:.3f}"
+                            record["others"][name] = dict(rate=rates[name], ratio=ratio)
+                        print(line + f"   copy {rates['copy']:>7.1f}   error {shares[label]:.2f} of its limit", flush=True)
+                        cells.append(record)
+                    del runs
+                del cell, matrix, from_, to
+                if gpu:
+                    torch.cuda.empty_cache()
+
+    after = state(device)
+    print("\nafter:", after)
+    for name, why in unavailable.items():
+        print(f"PyTorch could not run {name}, first at {why}")
+    summary = {}
+    for label in o.configs:
+        for name in sorted({n for c in cells for n in c["others"]}):
+            for kernel in o.kernels:
+                found = [(c["others"][name]["ratio"], c) for c in cells if name in c["others"]]
+                found = [(r, c) for r, c in found if (c["kernel"], c["config"]) == (kernel, label)]
+                if found:
+                    low, cell = min(found, key=lambda pair: pair[0])
+                    mean = geometric_mean([ratio for ratio, _ in found])
+                    summary[f"{kernel} {label} over {name}"] = dict(mean=mean, lowest=low, cells=len(found))
+                    print(
+                        f"{kernel} {label} over {name}: geometric mean {mean:.3f}, lowest {low:.3f} ({cell['dtype']} "
+                        f"{cell['direction']}, {cell['rows']} x {cell['cols']}), {len(found)} cells"
+                    )
+    if skipped:
+        print(f"{skipped} cells were not started: --budget {o.budget:.0f} s was spent")
+    if failures:
+        print(f"{failures} cells FAILED or are WRONG")
+    if o.json:
+        report = dict(versions=versions, before=before, after=after, elements=o.elements, repeat=o.repeat)
+        report.update(compile={i.name: i.compile for i in instances}, cells=cells, summary=summary, failures=failures)
+        with open(o.json, "w") as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+    if o.tsv:
+        with open(o.tsv, "w") as file:
+            for c in cells:
+                if c["rows"] * c["cols"] * 2 < o.elements:
+                    continue
+                panel = f"beside PyTorch: {c['dtype']} {c['kernel']} {c['direction']} (GB/s)"
+                name = "fa" if c["config"] == "default" else "fa " + c["config"]
+                file.write(f"{panel}\t{name}\t{c['cols']}\t{c['rate']:.2f}\tcolumns\n")
+                for name, other in c["others"].items() if c["config"] == o.configs[0] else ():
+                    file.write(f"{panel}\t{name}\t{c['cols']}\t{other['rate']:.2f}\tcolumns\n")
+    if o.markdown:
+        write_markdown(o, cells)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
