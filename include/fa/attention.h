@@ -30,12 +30,12 @@
  * | FA_USER_ARGS  | no       | none             | the type that args.user points to; every hook gets a copy's address |
  * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
- * | FA_ARCH       | no       | by the compiler  | FA_CPU or 80; without it nvcc makes 80, other compilers FA_CPU |
+ * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; without it nvcc makes 80, for half types under -arch=sm_90a 90 beside it, and the device decides; other compilers make FA_CPU |
  * | FA_SUB        | no       |                  | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
- * | FA_BLOCK_M    | no       | tuned            | queries of a tile: a multiple of 16; on GPUs 16 or 32 a warp |
+ * | FA_BLOCK_M    | no       | tuned            | queries of a tile: a multiple of 16; on GPUs 16 or 32 a warp; with FA_ARCH 90 64, 128 or 192 |
  * | FA_BLOCK_N    | no       | tuned            | keys of a tile: a multiple of 16 |
- * | FA_WARPS      | no       | tuned            | warps of a thread block (GPU) |
- * | FA_STAGES     | no       | tuned            | tiles of K and V in flight, 1 or 2 (GPU) |
+ * | FA_WARPS      | no       | tuned            | warps of a thread block that multiply (GPU); with FA_ARCH 90 FA_BLOCK_M / 16 |
+ * | FA_STAGES     | no       | tuned            | tiles of K and V in flight (GPU), 1 or 2; with FA_ARCH 90 up to 4 |
  *
  * Generates
  *
@@ -144,6 +144,21 @@ FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int 
 #endif
 }
 
+/* Blocks of queries are counted from the last one; heads go through the batch. */
+FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t block, int block_m) {
+    int begin = (p->blocks_m - 1 - (int)block) * block_m;
+    fa_box box;
+    box.args = &p->args;
+    box.batch = (int)fa__divide(head, p->by_heads);
+    box.head = (int)head - box.batch * p->args.heads;
+    box.head_kv = (int)fa__divide((uint32_t)box.head, p->by_group);
+    box.queries.begin = begin;
+    box.queries.end = p->args.seqlen_q - begin < block_m ? p->args.seqlen_q : begin + block_m;
+    box.keys.begin = 0;
+    box.keys.end = p->args.seqlen_k;
+    return box;
+}
+
 /* The queries and the head of a work item. Without a mask, the blocks of a head follow each other, and share its K and V
  * in the cache. With one, later blocks of queries come first: under a causal mask they take longest, and the short ones
  * fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks are
@@ -163,17 +178,7 @@ FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) 
     head = fa__divide(item, p->by_blocks_m);
     row = item - head * (uint32_t)p->blocks_m;
 #endif
-    int begin = (p->blocks_m - 1 - (int)row) * block_m;
-    fa_box box;
-    box.args = &p->args;
-    box.batch = (int)fa__divide(head, p->by_heads);
-    box.head = (int)head - box.batch * p->args.heads;
-    box.head_kv = (int)fa__divide((uint32_t)box.head, p->by_group);
-    box.queries.begin = begin;
-    box.queries.end = p->args.seqlen_q - begin < block_m ? p->args.seqlen_q : begin + block_m;
-    box.keys.begin = 0;
-    box.keys.end = p->args.seqlen_k;
-    return box;
+    return FA__ATTN(__block)(p, head, row, block_m);
 }
 
 /* Visited and masked tiles of a work item: what NAME_plan() sums up. */

@@ -106,6 +106,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
     uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
+    FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads), sizeof(FA__LOOP(_shared)),
                       sizeof(FA__LOOP(_shared)), &launch, stream);
 }

@@ -29,13 +29,11 @@
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#if FA__LOADER != FA_TMA /* there, O leaves from registers */
 #define FA__PART FA__CAT(FA__VARIANT, _otile)
 #define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_A
 #include <fa/tile.h>
-#endif
 
 #define FA__PART FA__CAT(FA__VARIANT, _qk)
 #define FA_M FA__WORKER_M
@@ -104,13 +102,11 @@ FA__FN void FA__LOOP(_open)(FA__LOOP(_view) * view, const FA__PARAMS *p, fa_box 
     view->at = FA__LOOP(_index)(p, box);
 }
 
-#if FA__LOADER != FA_TMA
 /* Q, and O, which takes its place in the end. */
 typedef union FA__LOOP(_qo) {
     FA__LOOP(_qtile_tile) q;
     FA__LOOP(_otile_tile) o;
 } FA__LOOP(_qo);
-#endif
 
 #undef FA__WIDE
 #undef FA__LOADER
