@@ -117,9 +117,6 @@ FA__FN int FA__SM(_raise)(FA__SM(_state) * state, FA__SM(_step) * step, const fl
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int i = c % FA__COUNT * FA_ROWS + r;
-#if defined(FA_BENCH_NOMAX)
-            if (c < 4)
-#endif
             part[i] = fa__maxf(s[FA__SM(_AT)(r, c)], part[i]);
         }
     FA__UNROLL
@@ -165,11 +162,7 @@ FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, const FA__SM(_step) * step, f
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
-#if defined(FA_BENCH_NOEXP)
-            s[at] = (FA__OP(fma)(s[at], scale_log2, step->offset[r]));
-#else
             s[at] = fa__exp2(FA_WIDE ? (s[at] + step->offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, step->offset[r]));
-#endif
             part[i] += s[at];
         }
 #endif

@@ -46,11 +46,6 @@
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 
-#if defined(FA_BENCH_NT)
-#define FA__TURNS 0
-#else
-#define FA__TURNS 1
-#endif
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
@@ -59,23 +54,9 @@ enum {
     FA__LOOP(_q_stages) = FA__LOOP(_ring_bytes) + 2 * FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qo)) <= 226 * 1024 ? 2 : 1,
     FA__LOOP(_notes) = 16,  /* how far the scheduler is ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
-#if defined(FA_BENCH_T1)
-    FA__LOOP(_tail) = 1,
-#elif defined(FA_BENCH_T2)
-    FA__LOOP(_tail) = 2,
-#elif defined(FA_BENCH_T3)
-    FA__LOOP(_tail) = 3,
-#elif defined(FA_BENCH_T5)
-    FA__LOOP(_tail) = 5,
-#elif defined(FA_BENCH_T0)
-    FA__LOOP(_tail) = 0,
-#else
-    FA__LOOP(_tail) = FA_HEAD_DIM_V <= 64 ? 4 : FA_HEAD_DIM_V <= 128 ? 2 : 1,
-#endif
     FA__LOOP(_masked) = 1, FA__LOOP(_last) = 2, FA__LOOP(_first) = 4, FA__LOOP(_end) = 8, FA__LOOP(_note_bits) = 4,
     FA__LOOP(_loaders) = 3,
-    FA__LOOP(_turn_barrier) = 1, /* named barriers: 0 is __syncthreads() */
-    FA__LOOP(_group_barrier) = FA__LOOP(_turn_barrier) + FA__GROUPS
+    FA__LOOP(_group_barrier) = 1 /* the first warpgroup's; 0 is __syncthreads() */
 };
 
 /* A barrier for each direction: a buffer is full, a buffer is free again. */
@@ -336,15 +317,6 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
 /* ---- a consumer: a warpgroup ---- */
 
-/* Turns with the tensor cores: a warpgroup waits at its barrier, where the one before it arrives. */
-FA__FN void FA__LOOP(_take_turn)(int group) {
-    if (FA__LOOP(_groups) > 1 && FA__TURNS) fa_sm90_bar_sync(FA__LOOP(_turn_barrier) + group, 256);
-    else fa_sm90_bar_sync(FA__LOOP(_group_barrier) + group, 128);
-}
-FA__FN void FA__LOOP(_pass_turn)(int group) {
-    if (FA__LOOP(_groups) > 1 && FA__TURNS) fa_sm90_bar_arrive(FA__LOOP(_turn_barrier) + (group + 1 == FA__LOOP(_groups) ? 0 : group + 1), 256);
-}
-
 /* What a warpgroup knows. The arrays lie in registers. */
 typedef struct FA__LOOP(_consumer) {
     const FA__LOOP(_launch) * launch;
@@ -420,82 +392,55 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
         }
     }
 }
-/* O += P V of the current tile, in two groups, the second of which is the last `tail` of its steps. */
-FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c, int accumulate) {
-    enum { FA__V_STEP = (int)sizeof c->shared->v[0] / 16, FA__MOST = FA__LOOP(_pv_STEPS) - FA__LOOP(_tail) };
-    uint32_t place = c->v_places + (uint32_t)(c->current.slot * FA__V_STEP);
-    FA__LOOP(_pv_start_steps)(&c->o, &c->weights, place, accumulate, 0, FA__MOST);
+/* O += P V of the current tile; the first of its block sets O. */
+FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
+    enum { FA__V_STEP = (int)sizeof c->shared->v[0] / 16 };
+    FA__LOOP(_pv_start)(&c->o, &c->weights, c->v_places + (uint32_t)(c->current.slot * FA__V_STEP), c->summed);
     FA__LOOP(_pv_commit)();
-    FA__LOOP(_pv_start_steps)(&c->o, &c->weights, place, 1, FA__MOST, FA__LOOP(_pv_STEPS));
-    FA__LOOP(_pv_commit)();
+    c->summed = 1;
 }
 
 /* A step: P V of the current tile, Q K^T and the softmax of the next one. If it is plain, both are of one block, and no
  * mask looks at the next one. */
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
-    enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16 };
-    int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last);
+    enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->qo[0][0] / 16 };
+    int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last), v_slot = c->current.slot;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
-    FA__LOOP(_softmax_state) ended;
+    FA__LOOP(_softmax_state) before = c->state;
     FA__LOOP(_softmax_step) step;
 
-    FA__LOOP(_take_turn)(c->group);
     FA__LOOP(_qk_fence)();
-    FA__LOOP(_qk_start)(&c->s, c->q_places + (uint32_t)(c->q_slot * (int)sizeof c->shared->qo[0][0] / 16), c->k_places + (uint32_t)(c->next.slot * FA__K_STEP), 0);
+    FA__LOOP(_qk_start)(&c->s, c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP), c->k_places + (uint32_t)(c->next.slot * FA__K_STEP), 0);
     FA__LOOP(_qk_commit)();
     if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
-    FA__LOOP(_start_pv)(c, c->summed);
-    c->summed = 1;
-
-    int v_slot = c->current.slot;
+    FA__LOOP(_start_pv)(c);
     c->current = c->next;
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
-    if (!plain && last) {
-        ended = c->state;
-        FA__LOOP(_softmax_init)(&c->state);
-    }
-    FA__LOOP(_qk_wait)(&c->s, 2);
+    FA__LOOP(_qk_wait)(&c->s, 1);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, free), leader);
     if (FA__LOOP(_q_stages) == 1) fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group, free), leader && c->note & FA__LOOP(_last));
-#if !defined(FA_BENCH_NOMASK)
-    FA__LOOP(_apply)(c, plain);
-#endif
-    int rescale = FA__LOOP(_softmax_raise)(&c->state, &step, c->s.x, scale_log2, alpha);
 
-#if defined(FA_BENCH_LATE)
+    /* While P V runs. */
+    FA__LOOP(_apply)(c, plain);
+    if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
+    int rescale = FA__LOOP(_softmax_raise)(&c->state, &step, c->s.x, scale_log2, alpha);
     if (!(c->note & FA__LOOP(_last))) FA__LOOP(_await_tile)(c);
-    FA__LOOP(_softmax_state) before = c->state;
-    c->state.sum[0] = c->state.sum[1] = 0.0f;
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = 0.0f;
     FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2, 0, FA__LOOP(_softmax_COLS));
-    if (last) {
+
+    /* The waits stand in branches whose condition needs the sums: a wait on its own is moved up, ahead of the exponentials. */
+    if (!plain && last) {
         FA__LOOP(_pv_wait)(&c->o, 0);
-        if (c->begun) FA__LOOP(_finish)(c, &ended);
+        if (c->begun) FA__LOOP(_finish)(c, &before);
         c->summed = 0;
-    } else if (FA__OP(any)(rescale && c->state.sum[0] + c->state.sum[1] >= 0.0f)) {
+    } else if (FA__OP(any)(rescale && c->state.sum[0] >= 0.0f)) {
         FA__LOOP(_pv_wait)(&c->o, 0);
         FA__LOOP(_softmax_fade)(&before, alpha);
         FA__LOOP(_pv_scale_rows)(&c->o, alpha);
     } else FA__LOOP(_pv_wait)(&c->o, 0);
-    c->state.sum[0] += before.sum[0], c->state.sum[1] += before.sum[1];
-    FA__LOOP(_pass_turn)(c->group);
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += last ? 0.0f : before.sum[r];
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), leader && (plain || c->begun));
-#else
-    /* The turn goes on a little before P V is done, so that no product waits for it. */
-    FA__LOOP(_pv_wait)(&c->o, 1);
-    FA__LOOP(_pass_turn)(c->group);
-    FA__LOOP(_pv_wait)(&c->o, 0);
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), leader && (plain || c->begun));
-    if (!(c->note & FA__LOOP(_last))) FA__LOOP(_await_tile)(c);
-    if (last) {
-        if (c->begun) FA__LOOP(_finish)(c, &ended);
-        c->summed = 0;
-    } else if (FA__OP(any)(rescale)) {
-        FA__LOOP(_softmax_fade)(&c->state, alpha);
-        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
-    }
-    FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2, 0, FA__LOOP(_softmax_COLS));
-#endif
     FA__LOOP(_pv_pack)(&c->weights, c->s.x);
     c->begun = 1;
 }
@@ -520,7 +465,6 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
     FA__LOOP(_softmax_init)(&c->state);
-    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_pass_turn)(group);
 
     for (;;) {
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1);
@@ -535,14 +479,11 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_step)(c, 0);
     }
     /* The last tile's P V. */
-    FA__LOOP(_take_turn)(group);
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_pv_fence)();
-    FA__LOOP(_start_pv)(c, c->summed);
+    FA__LOOP(_start_pv)(c);
     FA__LOOP(_pv_wait)(&c->o, 0);
-    FA__LOOP(_pass_turn)(group);
     FA__LOOP(_finish)(c, &c->state);
-    if (group == 0) FA__LOOP(_take_turn)(group); /* the one that is left over */
 }
 #undef FA__BARRIER
 
