@@ -125,6 +125,62 @@ primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "soft
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
 rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"
 
+# The kernels that work row by row: the same mistakes.
+for header in row_softmax.h swiglu.h cross_entropy.h rope.h; do
+    for by in cc clang c++; do
+        primitive $header '#define FA_DTYPE FA_F32'; rejects $by "$header without FA_NAME" "fa/$header: define FA_NAME"
+        primitive $header '#define FA_NAME bad'; rejects $by "$header without FA_DTYPE" "bad: define FA_DTYPE"
+        primitive $header '#define FA_NAME bad' '#define FA_DTYPE FA_FLOAT'; rejects $by "$header with a misspelt FA_DTYPE" "bad: define FA_DTYPE"
+        primitive $header "$tile" '#define FA_ARCH 75'; rejects $by "$header with FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80 or 90"
+        primitive $header "$tile" '#define FA_ARCH 80'; rejects $by "$header with FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
+    done
+done
+for by in cc clang c++; do
+    primitive swiglu.h "$tile" 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
+    rejects $by "swiglu.h with FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
+done
+# Activations with the wrong user type, and without a derivative: errors of the compiler's own.
+activation='FA_HOOK float act(const struct yours *user, float x) { return x * (float)user->x; }
+FA_HOOK float act_grad(const struct yours *user, float x) { return x * (float)user->x; }'
+for by in cc clang c++; do
+    [ $by != clang ] || [ -n "$CLANG" ] || continue
+    [ $by != c++ ] || [ -n "$CXX" ] || continue
+    primitive swiglu.h 'struct mine { int x; };' 'struct yours { int x; };' "$activation" "$tile" '#define FA_ACTIVATION act' '#define FA_USER_ARGS struct mine'
+    compile $by
+    status=$?
+    grep -q 'yours' "$work/log" && [ $status != 0 ]
+    ok $? "$by: an activation with the wrong user type does not compile" "$work/log"
+    primitive swiglu.h 'FA_HOOK float act(const void *user, float x) { (void)user; return x; }' "$tile" '#define FA_ACTIVATION act'
+    compile $by
+    status=$?
+    grep -q 'act_grad' "$work/log" && [ $status != 0 ]
+    ok $? "$by: an activation without its derivative does not compile" "$work/log"
+done
+
+# The kernels that work row by row, and their primitives.
+for kernel in row_softmax layernorm rmsnorm cross_entropy swiglu rope; do
+    primitive $kernel.h '#define FA_DTYPE FA_F32'; rejects cc "$kernel.h without FA_NAME" "fa/$kernel.h: define FA_NAME"
+    primitive $kernel.h '#define FA_NAME bad'; rejects cc "$kernel.h without FA_DTYPE" "bad: define FA_DTYPE"
+    primitive $kernel.h '#define FA_NAME bad' '#define FA_DTYPE 7'; rejects cc "$kernel.h with an unknown FA_DTYPE" "bad: define FA_DTYPE"
+    primitive $kernel.h "$tile" '#define FA_ARCH 75'; rejects cc "$kernel.h with FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80"
+    primitive $kernel.h "$tile" '#define FA_ARCH 80'; rejects cc "$kernel.h with FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
+done
+for kernel in layernorm rmsnorm; do
+    primitive $kernel.h "$tile" '#define FA_WEIGHT_DTYPE 9'; rejects cc "$kernel.h with FA_WEIGHT_DTYPE 9" "bad: FA_WEIGHT_DTYPE"
+done
+primitive swiglu.h "$tile" 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
+rejects cc "swiglu.h with FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
+primitive row.h '#define FA_DTYPE FA_F32' '#define FA_COLS 16'; rejects cc "row.h without FA_NAME" "fa: define FA_NAME"
+primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h without FA_DTYPE" "bad: define FA_DTYPE"
+primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: define FA_COLS"
+primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: define FA_COLS"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_THREADS 0'; rejects cc "row.h with FA_THREADS 0" "bad: FA_THREADS"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is not FA_FRAGMENT or FA_SHARED"
+primitive reduce.h; rejects cc "reduce.h without FA_NAME" "fa: define FA_NAME"
+for blocks in 0 17; do
+    primitive reduce.h '#define FA_NAME bad' "#define FA_BLOCKS $blocks"; rejects cc "reduce.h with FA_BLOCKS $blocks" "bad: FA_BLOCKS"
+done
+
 if [ -z "$NVCC" ]; then
     skip "compile errors under nvcc: not found"
     tap_end

@@ -3,7 +3,7 @@
 # that is here; and that templates leave no macro behind. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 
-plain="fa.h mask.h score.h philox.h mbarrier.h"
+plain="fa.h mask.h score.h activation.h philox.h mbarrier.h"
 
 # instance HEADER N: the parameters of an instance, and the header.
 instance() {
@@ -14,11 +14,16 @@ instance() {
     row.h) printf '#define FA_NAME row_%s\n#define FA_DTYPE FA_BF16\n#define FA_COLS 1024\n#define FA_HOLD FA_SHARED\n' "$2" ;;
     reduce.h) printf '#define FA_NAME reduce_%s\n#define FA_BLOCKS 8\n' "$2" ;;
     row_softmax.h) printf '#define FA_NAME row_softmax_%s\n#define FA_DTYPE FA_F16\n' "$2" ;;
+    layernorm.h) printf '#define FA_NAME layernorm_%s\n#define FA_DTYPE FA_BF16\n' "$2" ;;
+    rmsnorm.h) printf '#define FA_NAME rmsnorm_%s\n#define FA_DTYPE FA_F16\n#define FA_WEIGHT_DTYPE FA_F16\n' "$2" ;;
+    swiglu.h) printf '#define FA_NAME swiglu_%s\n#define FA_DTYPE FA_BF16\n#define FA_ACTIVATION fa_gelu\n' "$2" ;;
+    cross_entropy.h) printf '#define FA_NAME cross_entropy_%s\n#define FA_DTYPE FA_BF16\n' "$2" ;;
+    rope.h) printf '#define FA_NAME rope_%s\n#define FA_DTYPE FA_F16\n' "$2" ;;
     softmax.h) printf '#define FA_NAME softmax_%s\n#define FA_ROWS 2\n#define FA_COLS 16\n' "$2" ;;
     esac
     echo "#include <fa/$1>"
 }
-templates="attention.h tile.h mma.h softmax.h row.h reduce.h row_softmax.h"
+templates="attention.h tile.h mma.h softmax.h row.h reduce.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h"
 
 # Every header under include/fa is one of the two kinds.
 unknown=
@@ -84,7 +89,7 @@ done
 # (FA__...) and documented values (FA_OPERAND_A, ...) stay; a second instance adds nothing at all.
 macros() { $CC -std=c11 -I"$INCLUDE" -dM -E "$1" | sort; }
 parameters="FA_NAME FA_DTYPE FA_HEAD_DIM FA_HEAD_DIM_V FA_MASK FA_SCORE FA_USER_ARGS FA_API FA_ARCH FA_SUB FA_DECLARE FA_BLOCK_M
-    FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS FA_THREADS FA_HOLD FA_KEEP FA_BLOCKS"
+    FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS FA_THREADS FA_HOLD FA_KEEP FA_BLOCKS FA_ACTIVATION"
 public="FA_OPERAND_A FA_OPERAND_B FA_OPERAND_BT FA_BLOCK FA_POINTER FA_TMA FA_SHARED FA_FRAGMENT"
 find "$INCLUDE/fa" -name '*.h' -exec sed -n 's/^# *define  *\([A-Za-z_0-9]*\).*/\1/p' {} + | sort -u >"$work/ours.txt"
 for header in $templates; do

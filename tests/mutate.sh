@@ -86,9 +86,14 @@ if [ "$1" = --one ]; then
         fa.h) suites="types masks forward contracts primitives" ;;
         mask.h | score.h) suites="masks forward contracts" ;;
         kernel/check.h) suites="contracts forward" ;;
-        philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax" ;;
-        row_softmax.h | kernel/row_softmax_rows.h | kernel/rows.h | kernel/rows_cpu*) suites="row_softmax" ;;
-        arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h) suites="gpu_rows gpu_row_softmax" ;;
+        philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax layernorm" ;;
+        kernel/rows.h | kernel/rows_cpu*) suites="row_softmax layernorm" ;;
+        row_softmax.h | kernel/row_softmax_rows.h) suites="row_softmax" ;;
+        layernorm.h | rmsnorm.h | kernel/norm.h | kernel/norm_rows.h) suites="layernorm" ;;
+        swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows.h) suites="swiglu" ;;
+        cross_entropy.h | kernel/cross_entropy_rows.h) suites="cross_entropy" ;;
+        rope.h | kernel/rope_rows.h) suites="rope" ;;
+        arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h) suites="gpu_rows gpu_row_softmax gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
         arch/sm80/* | kernel/attention_loop.h | kernel/attention_warpgroups.h | kernel/attention_scores.h | kernel/attention_gpu.h | kernel/gpu.h)
             suites="gpu gpu_gpu" ;;
@@ -126,7 +131,7 @@ fi
 
 # Without a fault the tests pass: else nothing below would mean anything.
 mkdir -p "$M/0" && rm -rf "$M/0/include" && cp -r include "$M/0/include"
-for suite in types masks forward contracts primitives rows row_softmax ${GPU:+gpu gpu_gpu gpu_rows gpu_row_softmax} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
+for suite in types masks forward contracts primitives rows row_softmax layernorm swiglu cross_entropy rope ${GPU:+gpu gpu_gpu gpu_rows gpu_row_softmax gpu_layernorm} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
     suite 0 $suite || { echo "mutate: the tests fail without a fault ($suite): see $M/0/$suite.tap, $M/0/log"; exit 1; }
 done
 

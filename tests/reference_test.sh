@@ -50,5 +50,47 @@ try "fa/softmax.h" <<'INSTANCE'
 #include <fa/softmax.h>
 #define FA_REFERENCE_SOFTMAX
 INSTANCE
+# What sm_90a alone has: the reference's prototypes, declared as nvcc wants them after the instance. In C++ a wrong one
+# would be one more overload, of which decltype says that it is ambiguous.
+try_device() { # name, mark in the reference, qualifier: the instance comes on standard input
+    [ -n "$NVCC" ] || return 0
+    count=$((count + 1))
+    {
+        echo '#include <fa/fa.h>'
+        cat
+        sed -n "/^#if .*defined($2)$/,/^#endif/{/^#/d;p;}" "$root/doc/reference.h" |
+            sed "/^[a-z].*);/{s/^/$3 /;s/\(.*\)\(NAME_[a-z_]*\)(\(.*\)/&\ntypedef decltype(\&\2) the_\2;/;}"
+    } >"$work/instance.cu"
+    if grep -q "^$3 " "$work/instance.cu" && $NVCC -std=c++17 -arch=sm_90a \
+        -I"$root/include" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1; then
+        echo "ok $count - reference: $1"
+    else
+        echo "not ok $count - reference: $1"
+        sed 's/^/# /' "$work/log"
+        failed=1
+    fi
+}
+tma='#define FA_NAME   NAME
+#define FA_DTYPE  FA_BF16
+#define FA_ROWS   64
+#define FA_COLS   64
+#define FA_LOADER FA_TMA
+#define FA_ARCH   90
+#include <fa/tile.h>'
+try_device "fa/tile.h with FA_TMA, on the host" FA_REFERENCE_TMA_HOST static <<INSTANCE
+$tma
+INSTANCE
+try_device "fa/tile.h with FA_TMA" FA_REFERENCE_TMA "static __device__" <<INSTANCE
+$tma
+INSTANCE
+try_device "fa/mma.h with FA_ARCH 90" FA_REFERENCE_WGMMA "static __device__" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_BF16
+#define FA_M     64
+#define FA_N     64
+#define FA_K     64
+#define FA_ARCH  90
+#include <fa/mma.h>
+INSTANCE
 echo "1..$count"
 exit $failed

@@ -52,7 +52,7 @@ $(T)/forward_random.c: $(T)/random_$(SAMPLE)_$(test_seed).list
 
 # ---- programs ----
 
-test_suites  := $(T)/types $(T)/masks $(T)/contracts $(T)/primitives $(T)/rows $(T)/row_softmax
+test_suites  := $(T)/types $(T)/masks $(T)/contracts $(T)/primitives $(T)/rows $(T)/row_softmax $(T)/layernorm $(T)/swiglu $(T)/cross_entropy $(T)/rope
 
 $(T)/harness/%.o: tests/harness/%.c $(test_headers)
 	@mkdir -p $(@D)
@@ -83,7 +83,7 @@ TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
 gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_random
-gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain) $(gpu_forward)))
+gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain) $(gpu_forward)))
 
 $(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
 	@mkdir -p $(@D)
@@ -123,12 +123,16 @@ $(T)/gpu_contracts: $(T)/gpu/contracts.o $(T)/gpu/contracts_elsewhere.o
 $(T)/gpu_primitives: $(T)/gpu/primitives.o
 $(T)/gpu_rows: $(T)/gpu/rows.o
 $(T)/gpu_row_softmax: $(T)/gpu/row_softmax.o
+$(T)/gpu_layernorm: $(T)/gpu/layernorm.o
+$(T)/gpu_swiglu: $(T)/gpu/swiglu.o
+$(T)/gpu_cross_entropy: $(T)/gpu/cross_entropy.o
+$(T)/gpu_rope: $(T)/gpu/rope.o
 $(T)/gpu_only: $(T)/gpu/gpu.o
 $(T)/gpu_plain: $(T)/gpu/plain.o
 $(T)/gpu_other: $(T)/gpu/other.o
 $(T)/gpu_sm90: $(T)/gpu/sm90.o $(sm90_chunks:%=$(T)/gpu/products_%.o)
 $(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
-$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward): $(gpu_harness)
+$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward): $(gpu_harness)
 	$(Q)$(NVCC) -arch=$(gpu_arch) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
 # ---- targets ----

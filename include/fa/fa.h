@@ -214,8 +214,8 @@ static inline FA_UNUSED fa_tensor fa_tensor_bshd(const void *data, int heads, in
 /** A (rows, cols) matrix, row-major: the stride in elements, a row's elements contiguous. The data is aligned to its
  *  elements, and rows may start anywhere. What is read may have stride 0, which repeats one row. */
 typedef struct fa_matrix {
-    void *data;
-    int64_t stride_row;
+    void *data;         /**< element (0, 0) */
+    int64_t stride_row; /**< elements from one row to the next */
 } fa_matrix;
 
 /** A contiguous (rows, cols) matrix. */
@@ -268,11 +268,11 @@ static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
 
 /** What NAME_plan() says: which kernel would run, and how much of the score matrix it visits. */
 typedef struct fa_plan {
-    const char *schedule; /**< "cpu-avx512", "sm_80", ... */
-    int arch;             /**< FA_CPU or 80: which schedule */
+    const char *schedule; /**< "cpu-avx512", "sm_80", "sm_90a", ... */
+    int arch;             /**< FA_CPU, 80 or 90: which schedule */
     int block_m, block_n; /**< queries and keys of a tile */
     int stages;           /**< tiles of K and V in flight */
-    int warps;            /**< warps of a thread block (CPU: 1) */
+    int warps;            /**< warps of a thread block that multiply (CPU: 1) */
     int threads;          /**< threads of a thread block; CPU: worker threads */
     int64_t blocks;       /**< thread blocks of the launch; CPU: work items */
     size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 512 KB of stack) */

@@ -33,7 +33,7 @@
  * | FA_THREADS | no       | 32              | threads of the team among which these are divided; the CPU has one |
  * | FA_HOLD    | no       | FA_FRAGMENT     | what NAME_hold() holds a row in: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() lets be kept as floats (CPU) |
- * | FA_PIECES  | no       | 0: by the row   | pieces of a row, if that is known: its rows have no more, and what is held in shared memory is always there (GPU) |
+ * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if that is known: some may be empty; FA_SHARED then always has slots (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME and FA_DTYPE stay defined |
  *
@@ -49,18 +49,23 @@
  *     NAME_store(view, piece, x)             writes it
  *     int NAME_real(view, piece)             how many of x[] are elements of the row
  *     NAME_pad(x, view, piece, value)        those that are not get the value
- *     const float *NAME_weights(w, view, piece, row, dtype, missing)   the elements of a row of any type, such as weights of
- *                                            columns, that belong to x[]: in w[], or where they are; `missing` where there is
- *                                            none or `row` is NULL
- *     NAME_put(view, piece, row, x)          writes x[] to a row of floats
- *     NAME_dropout(x, view, piece, first, dropout)   drops elements of x[] and scales the others (fa/philox.h): that of column 0
- *                                            is number `first` of its tensor
+ *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
+ *     const float *NAME_weights(w, view, piece, part, row, dtype, missing)   the elements of a row of any type, such as weights
+ *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
+ *                                            where there is none or `row` is NULL
+ *     NAME_put(view, piece, row, x)          writes x[] to a row of floats that is aligned to 16 bytes and has room for a
+ *                                            multiple of 16; for views of such alignment
+ *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h): that of column 0 is number
+ *                                            `first` of its tensor
+ *     NAME_dropout(x, view, piece, drawn)    makes them 0, and scales the others
  *     NAME_stream(view)                      from now on past the caches: a large result, which is not read again soon (CPU)
  *
  * and, for rows that are looked at more than once,
  *
  *     NAME_held, NAME_held_bytes(view)       what holds a row, and the shared memory of a block for that
  *     NAME_hold(held, slots, view, fill)     starts reading it into `slots`, or leaves it where it is if they are NULL
+ *     NAME_reach(held, slots, fill)          what NAME_hold() once put into `slots`
+ *     NAME_KNOWN                             1 if FA_PIECES are: to get a piece again costs next to nothing (GPU)
  *     NAME_wait()                            returns when all that this thread holds is there
  *     NAME_get(x, held, view, piece)         x[] is the piece
  *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds one
@@ -119,22 +124,41 @@ typedef struct FA__ROW(_view) {
 
 #include FA__LAYER(row)
 
-/* Four columns have one counter, or two where the row begins within the first. What is kept is found for 32 elements in a
- * loop, then applied: random words take many instructions. */
-FA__FN void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t piece, uint64_t first, const fa_dropout *dropout) {
+/* What is kept of 32 elements, in a loop, because random words take many instructions. Four columns have one counter, or
+ * two where the row begins within the first. */
+FA__FN uint32_t FA__ROW(__draw)(const FA__ROW(_view) * v, int64_t piece, int base, int count, uint64_t first, const fa_dropout *dropout) {
+    uint32_t kept = 0;
+    FA__ROLL
+    for (int i = 0; i < count; i += 4) {
+        uint64_t element = first + (uint64_t)FA__ROW(_col)(v, piece, base + i);
+        kept |= fa_dropout_kept(dropout, element) << i;
+    }
+    return kept;
+}
+typedef struct FA__ROW(_drawn) {
+    const fa_dropout *dropout;
+    uint64_t first;
+    uint32_t kept; /* of all elements, if there are no more than 32 */
+} FA__ROW(_drawn);
+enum { FA__ROW(__EARLY) = FA_PIECES > 0 && FA_PIECES * FA__ROW(_LENGTH) <= 32 };
+FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, const fa_dropout *dropout) {
+    FA__ROW(_drawn) d;
+    d.dropout = dropout;
+    d.first = first;
+    d.kept = 0;
+    FA__ROLL
+    for (int piece = 0; FA__ROW(__EARLY) && dropout->threshold > 0 && piece < FA_PIECES; piece++)
+        d.kept |= FA__ROW(__draw)(v, piece, 0, FA__ROW(_LENGTH), first, dropout) << piece * FA__ROW(_LENGTH) % 32;
+    return d;
+}
+FA__FN_CALLED void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t piece, const FA__ROW(_drawn) * d) {
     const int count = FA__ROW(_count)(v, piece);
     FA__UNROLL
     for (int base = 0; base < count; base += 32) {
-        int groups = (count - base < 32 ? count - base : 32) / 4;
-        uint32_t kept = 0;
-        FA__ROLL
-        for (int g = 0; g < groups; g++) {
-            uint64_t element = first + (uint64_t)FA__ROW(_col)(v, piece, base + 4 * g);
-            kept |= fa_dropout_kept(dropout, element) << 4 * g;
-        }
+        const int n = count - base < 32 ? count - base : 32;
+        uint32_t kept = FA__ROW(__EARLY) ? d->kept >> piece * FA__ROW(_LENGTH) % 32 : FA__ROW(__draw)(v, piece, base, n, d->first, d->dropout);
         FA__UNROLL
-        for (int i = 0; i < 32; i++)
-            if (i < count - base) x[base + i] = kept >> i & 1 ? x[base + i] * dropout->scale : 0.0f;
+        for (int i = 0; i < n; i++) x[base + i] = kept >> i & 1 ? x[base + i] * d->dropout->scale : 0.0f;
     }
 }
 

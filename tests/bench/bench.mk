@@ -45,7 +45,7 @@ BENCH_ARCH ?= $(gpu_arch)
 BENCH_NVCCFLAGS ?= -O3 -std=c++17
 
 # What `make bench` runs: attention and the kernels of rows_instance.cu, or only those named: make bench BENCH=softmax.
-bench_kernels := softmax swiglu
+bench_kernels := softmax layernorm layernorm_residual rmsnorm rmsnorm_residual cross_entropy swiglu rope
 BENCH ?= attention $(bench_kernels)
 bench_unknown := $(filter-out attention $(bench_kernels),$(BENCH))
 bench_attention := $(filter attention,$(BENCH))

@@ -22,11 +22,12 @@ import os
 import sys
 import time
 
+from compare import DTYPES, Timer, build, geometric_mean, state, wait  # first: it sets what PyTorch reads when imported
+
 import torch
 import torch._dynamo
 import torch._functorch.config
 import torch.nn.functional as F
-from compare import DTYPES, ROUNDING, Timer, build, geometric_mean, state, wait
 
 
 class Instance:
@@ -69,15 +70,20 @@ class Instance:
 # ------------------------------------------------------------------ the kernels
 
 
+ROW_VALUES = ("mean", "rstd", "loss", "lse")  # results with a float for each row
+COLUMN_VALUES = ("d_gamma", "d_beta")  # and for each column
+
+
 class Cell:
     """Tensors of one shape, by name; subclasses say what a kernel does.
 
-    useful: matrices that forward and backward move. inputs(): the tensors that are given. torch_forward(): PyTorch's, whose
-    arguments are `differentiated`, which autograd differentiates, and then `constant`; its gradient is `gradient`. written:
-    the results of a direction. exact(rows): these of some rows, in float64, and the slack of fp32 arithmetic.
+    useful: matrices that forward and backward move. written: the results of each. inputs(): makes the tensors that are given.
+    torch_forward(): PyTorch's, whose arguments are `differentiated`, which autograd differentiates, and then `constant`;
+    `gradients` are those of its results. exact(backward, rows): name -> (values at some rows or columns, what they are
+    in float64, the slack of fp32 arithmetic).
     """
 
-    constant, columns = (), [1024, 4096, 8192, 16384]
+    constant, gradients, columns = [], ["d_y"], [1024, 4096, 8192, 16384]
 
     def __init__(self, dtype, rows, cols, device):
         self.dtype, self.rows, self.cols, self.device = dtype, rows, cols, device
@@ -85,19 +91,22 @@ class Cell:
         torch.manual_seed(1)
         self.inputs()
         for name in self.written[0] + self.written[1]:
-            self.t[name] = self.result(name)
+            length = rows if name in ROW_VALUES else cols if name in COLUMN_VALUES else 0
+            self.t[name] = torch.empty(length, device=device) if length else self.normal(1)
 
     def normal(self, deviation):
-        t = torch.empty(self.rows, self.cols, dtype=self.kind, device=self.device)
-        return t.normal_(0, deviation)
+        return torch.empty(self.rows, self.cols, dtype=self.kind, device=self.device).normal_(0, deviation)
 
-    def result(self, name):
-        return torch.empty(self.rows, self.cols, dtype=self.kind, device=self.device)
+    def vector(self, length):
+        return torch.randn(length, device=self.device)
+
+    def poison(self, name):
+        self.t[name].fill_(math.nan)
 
     def check(self, backward, run):
         """Runs ours into poisoned results. Returns the largest error as a share of what is allowed, and what is wrong."""
         for name in self.written[backward]:
-            self.t[name].fill_(math.nan)
+            self.poison(name)
         run()
         wait(self.device)
         for name in self.written[backward]:
@@ -107,10 +116,13 @@ class Cell:
         sample = torch.randint(0, self.rows, (24,), generator=torch.Generator().manual_seed(2))
         sample = torch.cat([torch.tensor([0, self.rows - 1]), sample]).to(self.device)
         worst = 0.0
-        unit = ROUNDING[self.dtype]
-        least = {"fp16": 2.0**-25, "bf16": 2.0**-134}.get(self.dtype, 2.0**-149)
-        for name, (exact, slack) in self.exact(backward, sample).items():
-            error = (self.t[name][sample].double() - exact).abs() / ((unit * exact.abs()).clamp(min=least) + slack)
+        for got, exact, slack in self.exact(backward, sample).values():
+            unit, least = {
+                torch.float16: (2.0**-11, 2.0**-25),
+                torch.bfloat16: (2.0**-8, 2.0**-134),
+                torch.float32: (2.0**-24, 2.0**-149),
+            }[got.dtype]
+            error = (got.double() - exact).abs() / ((unit * exact.abs()).clamp(min=least) + slack)
             worst = max(worst, error.max().item())
         return worst, "" if worst <= 1 else f"the error is {worst:.3g} times what is allowed"
 
@@ -118,25 +130,33 @@ class Cell:
         return self.t[name][sample].double()
 
     def bytes(self, backward):
-        return self.useful[backward] * self.rows * self.cols * self.t[self.written[0][0]].element_size()
+        size = torch.empty(0, dtype=self.kind).element_size()
+        return self.useful[backward] * self.rows * self.cols * size
+
+    def for_torch(self, name):
+        """Its kernels want all tensors of one type, and int64 targets."""
+        t = self.t[name]
+        return t.long() if t.dtype == torch.int32 else t.to(self.kind)
 
     def contestants(self, backward):
-        """Name -> function of PyTorch's, made when asked for: compiling takes seconds."""
-        result = {}
+        """Name -> function of PyTorch's; compiling takes seconds."""
+        result, constant = {}, [self.for_torch(n) for n in self.constant]
         for name, function in (("eager", self.torch_forward), ("compile", torch.compile(self.torch_forward, dynamic=False))):
-            constant = [self.t[n] for n in self.constant]
+            given = [self.for_torch(n).detach() for n in self.differentiated]
             if backward:
-                given = [self.t[n].detach().requires_grad_() for n in self.differentiated]
-                y, d_y = function(*given, *constant), self.t[self.gradient]
-                result[name] = lambda y=y, given=given, d_y=d_y: torch.autograd.grad(y, given, d_y, retain_graph=True)
+                for t in given:
+                    t.requires_grad_()
+                results = function(*given, *constant)
+                results = results if isinstance(results, tuple) else (results,)
+                gradients = [self.for_torch(n) for n in self.gradients]
+                result[name] = lambda r=results, i=given, g=gradients: torch.autograd.grad(r, i, g, retain_graph=True)
             else:
-                given = [self.t[n].detach() for n in self.differentiated]
-                result[name] = lambda f=function, given=given, constant=constant: f(*given, *constant)
+                result[name] = lambda f=function, i=given: f(*i, *constant)
         return result
 
 
 class Softmax(Cell):
-    useful, written, differentiated, gradient = (2, 3), (["y"], ["d_x"]), ["x"], "d_y"
+    useful, written, differentiated = (2, 3), (["y"], ["d_x"]), ["x"]
     columns = [1024, 4096, 8192, 16384, 32768, 131072]
 
     def inputs(self):
@@ -150,14 +170,128 @@ class Softmax(Cell):
         x, y, d_y = (self.rows_of(n, sample) for n in ("x", "y", "d_y"))
         if not backward:
             exact = torch.softmax(x, -1)
-            return {"y": (exact, exact * (2e-6 + 2e-7 * (x.amax(-1, keepdim=True) - x)))}
+            return {"y": (self.t["y"][sample], exact, exact * (2e-6 + 2e-7 * (x.amax(-1, keepdim=True) - x)))}
         sum_, size = (y * d_y).sum(-1, keepdim=True), (y * d_y).abs().sum(-1, keepdim=True)
-        return {"d_x": (y * (d_y - sum_), 1.5e-6 * y * (d_y.abs() + size))}
+        return {"d_x": (self.t["d_x"][sample], y * (d_y - sum_), 1.5e-6 * y * (d_y.abs() + size))}
+
+
+class LayerNorm(Cell):
+    useful, written = (2, 3), (["y", "mean", "rstd"], ["d_x", "d_gamma", "d_beta"])
+    differentiated = ["x", "gamma", "beta"]
+
+    def inputs(self):
+        self.t["x"], self.t["d_y"] = self.normal(2), self.normal(1)
+        self.t["gamma"], self.t["beta"] = self.vector(self.cols), self.vector(self.cols)
+
+    @staticmethod
+    def torch_forward(x, gamma, beta):
+        return F.layer_norm(x, (x.shape[-1],), gamma, beta, 1e-5)
+
+    def exact(self, backward, sample):
+        result, t = {}, self.t
+        gamma, beta = (t[n].double() if n in t else 0.0 for n in ("gamma", "beta"))
+        if not backward:
+            s = self.rows_of("x", sample) + (self.rows_of("residual", sample) if "residual" in t else 0.0)
+            mean = s.mean(-1, keepdim=True) if "mean" in t else torch.zeros_like(s[:, :1])
+            rstd = ((s - mean).square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+            normal = (s - mean) * rstd
+            if "mean" in t:
+                result["mean"] = t["mean"][sample], mean[:, 0], 1e-6 * s.abs().mean(-1)
+            result["rstd"] = t["rstd"][sample], rstd[:, 0], 2e-6 * rstd[:, 0]
+            slack = 2e-6 * (gamma.abs() * (normal.abs() + 1) + abs(beta))
+            result["y"] = t["y"][sample], normal * gamma + beta, slack
+            if "sum" in t:
+                result["sum"] = t["sum"][sample], s, 1e-7 * s.abs()
+            return result
+
+        def normal_of(rows, cols):
+            s = (t["sum"] if "sum" in t else t["x"])[rows][:, cols].double()
+            return (s - (t["mean"][rows, None].double() if "mean" in t else 0.0)) * t["rstd"][rows, None].double()
+
+        everything = slice(None)
+        normal, w = normal_of(sample, everything), self.rows_of("d_y", sample) * gamma
+        rstd, d_sum = t["rstd"][sample, None].double(), self.rows_of("d_sum", sample) if "d_sum" in t else 0.0
+        mean, size = (w.mean(-1, keepdim=True), w.abs().mean(-1, keepdim=True)) if "mean" in t else (0.0, 0.0)
+        dot, dot_size = (w * normal).mean(-1, keepdim=True), (w * normal).abs().mean(-1, keepdim=True)
+        slack = 2e-6 * (rstd * (w.abs() + size + (normal.abs() + 1) * dot_size) + abs(d_sum))
+        result["d_x"] = t["d_x"][sample], rstd * (w - mean - normal * dot) + d_sum, slack
+        cols = torch.randint(0, self.cols, (8,), generator=torch.Generator().manual_seed(3)).to(self.device)
+        d_y = t["d_y"][:, cols].double()
+        terms = d_y * normal_of(everything, cols)  # thousands of floats are added in fp32
+        result["d_gamma"] = t["d_gamma"][cols], terms.sum(0), 3e-7 * terms.abs().sum(0)
+        if "d_beta" in t:
+            result["d_beta"] = t["d_beta"][cols], d_y.sum(0), 3e-7 * d_y.abs().sum(0)
+        return result
+
+
+class RMSNorm(LayerNorm):
+    written, differentiated = (["y", "rstd"], ["d_x", "d_gamma"]), ["x", "gamma"]
+
+    def inputs(self):
+        self.t["x"], self.t["d_y"], self.t["gamma"] = self.normal(2), self.normal(1), self.vector(self.cols)
+
+    @staticmethod
+    def torch_forward(x, gamma):
+        return F.rms_norm(x, (x.shape[-1],), gamma, 1e-5)
+
+
+class LayerNormResidual(LayerNorm):
+    useful, written = (4, 4), (["y", "sum", "mean", "rstd"], ["d_x", "d_gamma", "d_beta"])
+    differentiated, gradients = ["x", "residual", "gamma", "beta"], ["d_y", "d_sum"]
+
+    def inputs(self):
+        super().inputs()
+        self.t["residual"], self.t["d_sum"] = self.normal(1), self.normal(1)
+
+    @staticmethod
+    def torch_forward(x, residual, gamma, beta):
+        s = x + residual
+        return F.layer_norm(s, (x.shape[-1],), gamma, beta, 1e-5), s
+
+
+class RMSNormResidual(RMSNorm):
+    useful, written = (4, 4), (["y", "sum", "rstd"], ["d_x", "d_gamma"])
+    differentiated, gradients = ["x", "residual", "gamma"], ["d_y", "d_sum"]
+
+    def inputs(self):
+        super().inputs()
+        self.t["residual"], self.t["d_sum"] = self.normal(1), self.normal(1)
+
+    @staticmethod
+    def torch_forward(x, residual, gamma):
+        s = x + residual
+        return F.rms_norm(s, (x.shape[-1],), gamma, 1e-5), s
+
+
+class CrossEntropy(Cell):
+    useful, written = (1, 2), (["loss", "lse"], ["d_logits"])
+    differentiated, constant, gradients = ["logits"], ["targets"], ["d_loss"]
+    columns = [1024, 4096, 8192, 16384, 32000, 128256]
+
+    def inputs(self):
+        self.t["logits"], self.t["d_loss"] = self.normal(3), self.vector(self.rows)
+        self.t["targets"] = torch.randint(0, self.cols, (self.rows,), dtype=torch.int32, device=self.device)
+
+    @staticmethod
+    def torch_forward(logits, targets):
+        return F.cross_entropy(logits, targets, reduction="none")
+
+    def exact(self, backward, sample):
+        z, target = self.rows_of("logits", sample), self.t["targets"][sample].long()[:, None]
+        if not backward:
+            lse, at_target = torch.logsumexp(z, -1), z.gather(1, target)[:, 0]
+            slack = 2e-6 * (1 + lse.abs() + at_target.abs())
+            loss, lse_got = self.t["loss"][sample], self.t["lse"][sample]
+            return {"lse": (lse_got, lse, slack), "loss": (loss, lse - at_target, slack)}
+        lse, d_loss = self.rows_of("lse", sample)[:, None], self.rows_of("d_loss", sample)[:, None]
+        p, hit = (z - lse).exp(), torch.zeros_like(z).scatter_(1, target, 1.0)
+        slack = d_loss.abs() * (p * (3e-6 + 2e-7 * (z - lse).abs()) + 2e-7 * hit)
+        return {"d_logits": (self.t["d_logits"][sample], d_loss * (p - hit), slack)}
 
 
 class SwiGLU(Cell):
     useful, written = (3, 5), (["y"], ["d_gate", "d_up"])
-    differentiated, gradient = ["gate", "up"], "d_y"
+    differentiated = ["gate", "up"]
 
     def inputs(self):
         self.t["gate"], self.t["up"], self.t["d_y"] = self.normal(2), self.normal(1), self.normal(1)
@@ -171,15 +305,70 @@ class SwiGLU(Cell):
         sigmoid = torch.sigmoid(gate)
         if not backward:
             exact = gate * sigmoid * up
-            return {"y": (exact, 2e-6 * exact.abs())}
+            return {"y": (self.t["y"][sample], exact, 2e-6 * exact.abs())}
         slope = sigmoid * (1 + gate * (1 - sigmoid))
+        d_up, d_gate = (self.t[n][sample] for n in ("d_up", "d_gate"))
         return {
-            "d_up": (d_y * gate * sigmoid, 2e-6 * (d_y * gate).abs() * sigmoid),
-            "d_gate": (d_y * up * slope, 2e-6 * (d_y * up).abs() * (sigmoid + slope.abs())),
+            "d_up": (d_up, d_y * gate * sigmoid, 2e-6 * (d_y * gate).abs() * sigmoid),
+            "d_gate": (d_gate, d_y * up * slope, 2e-6 * (d_y * up).abs() * (sigmoid + slope.abs())),
         }
 
 
-KERNELS = {"softmax": Softmax, "swiglu": SwiGLU}
+class Rope(Cell):
+    """A row is a token: half of its columns are heads of q, the other half are heads of k, 128 each."""
+
+    useful, written, positions, angles = (2, 2), (["y"], ["d"]), 4096, 64
+    differentiated, constant, gradients = ["x"], ["cos", "sin"], ["d"]
+
+    def __init__(self, dtype, rows, cols, device):
+        super().__init__(dtype, rows, cols, device)
+        self.before = self.t["d"].clone()
+
+    def inputs(self):
+        self.t["x"] = self.normal(1)
+        i = torch.arange(self.angles, dtype=torch.float64, device=self.device)
+        position = torch.arange(self.positions, dtype=torch.float64, device=self.device)
+        angle = position[:, None] * 10000.0 ** (-i / self.angles)
+        self.t["cos"], self.t["sin"] = angle.cos().float(), angle.sin().float()
+
+    def for_torch(self, name):
+        return self.t[name]
+
+    @staticmethod
+    def torch_forward(x, cos, sin):
+        positions = min(x.shape[0], Rope.positions)
+        a, b = x.view(-1, positions, x.shape[1] // (2 * Rope.angles), 2, Rope.angles).float().unbind(-2)
+        cos, sin = cos[:positions, None], sin[:positions, None]
+        return torch.stack((a * cos - b * sin, b * cos + a * sin), -2).to(x.dtype).view_as(x)
+
+    def poison(self, name):
+        if name == "d":  # is worked on in place
+            self.t["d"].copy_(self.before)
+        else:
+            super().poison(name)
+
+    def exact(self, backward, sample):
+        pairs = (len(sample), -1, 2, self.angles)
+        from_ = (self.before if backward else self.t["x"])[sample].double().view(pairs)
+        cos, sin = (self.t[n][sample % self.positions, None].double() for n in ("cos", "sin"))
+        sin = -sin if backward else sin
+        a, b = from_.unbind(-2)
+        exact = torch.stack((a * cos - b * sin, b * cos + a * sin), -2)
+        slack = (4e-7 * (a.abs() + b.abs()))[:, :, None].expand_as(exact)
+        got = self.t["d" if backward else "y"][sample]
+        return {"result": (got, exact.reshape(got.shape), slack.reshape(got.shape))}
+
+
+KERNELS = {
+    "softmax": Softmax,
+    "layernorm": LayerNorm,
+    "layernorm_residual": LayerNormResidual,
+    "rmsnorm": RMSNorm,
+    "rmsnorm_residual": RMSNormResidual,
+    "cross_entropy": CrossEntropy,
+    "swiglu": SwiGLU,
+    "rope": Rope,
+}
 
 
 # ------------------------------------------------------------------ main
@@ -286,8 +475,8 @@ def main():
                     skipped += 2
                     continue
                 cell = KERNELS[kernel](dtype, rows, cols, device)
-                matrix = cell.t[cell.written[0][0]]
-                from_, to = cell.t[cell.differentiated[0]], torch.empty_like(matrix)
+                from_ = cell.t[cell.differentiated[0]]
+                to = torch.empty_like(from_)
                 for backward in (0, 1):
                     direction = ("forward", "backward")[backward]
                     runs, shares = {"copy": lambda: to.copy_(from_)}, {}
@@ -310,10 +499,10 @@ def main():
                             unavailable.setdefault(f"{kernel} {direction}", f"{rows} x {cols}: {why}")
                     seconds = timer.measure(runs)
                     rates = {name: cell.bytes(backward) / t * 1e-9 for name, t in seconds.items()}
-                    rates["copy"] = 2e-9 * matrix.numel() * matrix.element_size() / seconds["copy"]
+                    rates["copy"] = 2e-9 * to.numel() * to.element_size() / seconds["copy"]
                     others = [n for n in rates if n not in shares and n != "copy"]
                     for label in shares:
-                        line = f"{dtype:<5}{kernel:<15}{direction:<9}{rows:>8} x {cols:<7}{label:<10}{rates[label]:>8.1f}"
+                        line = f"{dtype:<5}{kernel:<19}{direction:<9}{rows:>8} x {cols:<7}{label:<10}{rates[label]:>8.1f}"
                         record = dict(kernel=kernel, dtype=dtype, direction=direction, rows=rows, cols=cols, config=label)
                         record.update(ms=1e3 * seconds[label], rate=rates[label], copy=rates["copy"])
                         record.update(error_share=shares[label], others={})
@@ -324,7 +513,7 @@ def main():
                         print(line + f"   copy {rates['copy']:>7.1f}   error {shares[label]:.2f} of its limit", flush=True)
                         cells.append(record)
                     del runs
-                del cell, matrix, from_, to
+                del cell, from_, to
                 if gpu:
                     torch.cuda.empty_cache()
 

@@ -1,5 +1,6 @@
 /* plot < table > picture.svg: a panel of lines for every panel name. The table has columns with tabs between them: panel,
- * series, x, y and, if it is not the sequence length, what x is. The places of x are evenly spaced, in order of their value; y starts at 0. */
+ * series, x, y and, if it is not the sequence length, what x is. The places of x are evenly spaced, in order of their
+ * value; y starts at 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,10 +65,9 @@ int main(void) {
         }
     int rows = (panel_count + COLUMNS - 1) / COLUMNS, legend = (series_count + 5) / 6;
     int width = COLUMNS * PANEL_WIDTH, height = rows * PANEL_HEIGHT + legend * LEGEND + 10;
-    printf(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-        "font-family=\"sans-serif\" font-size=\"11\">\n",
-        width, height, width, height);
+    printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+           "font-family=\"sans-serif\" font-size=\"11\">\n",
+           width, height, width, height);
     printf("<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
     for (int s = 0; s < series_count; s++) {
         double at_x = LEFT + s % 6 * 118, at_y = 14 + s / 6 * LEGEND;

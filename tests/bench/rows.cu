@@ -131,6 +131,17 @@ static __global__ void nan_kernel(const void *from, size_t count, int dtype, uns
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) mine += is_nan(from, i, dtype);
     if (mine) atomicAdd(found, mine);
 }
+static __global__ void gather_kernel(const void *from, float *to, int64_t rows, int64_t cols, int64_t col, int dtype) {
+    int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows) to[row] = fa_load_element(from, row * cols + col, dtype);
+}
+/* A column of a matrix, on the host. */
+static void gather(float *to, const void *from, int64_t rows, int64_t cols, int64_t col, int dtype) {
+    float *column = (float *)device_alloc((size_t)rows * sizeof *column);
+    gather_kernel<<<(unsigned)((rows + 255) / 256), 256>>>(from, column, rows, cols, col, dtype);
+    download(to, column, (size_t)rows * sizeof *column);
+    device_free(column);
+}
 static void fill(void *to, size_t count, int dtype, uint32_t stream, float deviation) {
     fill_kernel<<<2048, 256>>>(to, count, dtype, stream, deviation);
 }
@@ -144,6 +155,9 @@ static size_t count_nan(const void *from, size_t count, int dtype) {
     return (size_t)result;
 }
 #else
+static void gather(float *to, const void *from, int64_t rows, int64_t cols, int64_t col, int dtype) {
+    for (int64_t row = 0; row < rows; row++) to[row] = fa_load_element(from, row * cols + col, dtype);
+}
 static void fill(void *to, size_t count, int dtype, uint32_t stream, float deviation) {
     for (size_t i = 0; i < count; i++) fa_store_element(to, (int64_t)i, dtype, element(stream, i, deviation));
 }
@@ -156,6 +170,7 @@ static size_t count_nan(const void *from, size_t count, int dtype) {
 
 /* A tensor of a (rows, cols) problem. */
 static size_t count_of(const tensor_spec *t, int64_t rows, int64_t cols) {
+    if (t->form == COSINE || t->form == SINE) return (size_t)POSITIONS * ANGLES;
     return (size_t)(t->form == MATRIX ? rows * cols : t->form == COLUMN_VALUE ? cols : rows);
 }
 static int dtype_of(const instance *it, const tensor_spec *t) { return t->form == MATRIX ? it->dtype : FA_F32; }
@@ -165,11 +180,19 @@ static size_t size_of(const instance *it, const tensor_spec *t) { return (size_t
 static void make_data(instance *it, int64_t fewest_cols, int64_t most_cols) {
     for (int i = 0; i < it->tensors; i++) {
         const tensor_spec *t = it->tensor[i];
-        size_t count = t->form == MATRIX         ? elements
-                       : t->form == COLUMN_VALUE ? (size_t)most_cols
-                                                 : elements / (size_t)fewest_cols + 1;
+        size_t count = t->form == MATRIX ? elements : count_of(t, (int64_t)elements / fewest_cols, most_cols);
         it->data[i] = device_alloc(count * size_of(it, t));
         if (t->form == TARGET) continue;
+        if (t->form == COSINE || t->form == SINE) {
+            float *table = (float *)host_alloc(count * sizeof *table);
+            for (size_t j = 0; j < count; j++) {
+                double angle = (double)(j / ANGLES) * pow(10000, -(double)(j % ANGLES) / ANGLES);
+                table[j] = (float)(t->form == COSINE ? cos(angle) : sin(angle));
+            }
+            upload(it->data[i], table, count * sizeof *table);
+            free(table);
+            continue;
+        }
         if (t->deviation > 0) fill(it->data[i], count, dtype_of(it, t), (uint32_t)i, t->deviation);
         else device_poison(it->data[i], count * size_of(it, t)); /* and its pages are there */
     }
@@ -185,7 +208,8 @@ static void shape_data(instance *it, int64_t rows, int64_t cols) {
     for (int i = 0; i < it->tensors; i++) {
         if (it->tensor[i]->form != TARGET) continue;
         int *targets = (int *)host_alloc((size_t)rows * sizeof *targets);
-        for (int64_t row = 0; row < rows; row++) targets[row] = (int)(hash((uint32_t)i, (uint64_t)row) % (uint64_t)cols);
+        for (int64_t row = 0; row < rows; row++)
+            targets[row] = (int)(hash((uint32_t)i, (uint64_t)row) % (uint64_t)cols);
         upload(it->data[i], targets, (size_t)rows * sizeof *targets);
         free(targets);
     }
@@ -210,29 +234,60 @@ static void run_kernel(const void *what) {
 }
 
 /* Values of a tensor, as doubles: those of a row, or all of them if there is one for each column. */
-static void load_values(double *to, const instance *it, int tensor, int64_t row, int64_t cols) {
+static void load_row(double *to, const instance *it, int tensor, int64_t row, int64_t cols) {
     const tensor_spec *t = it->tensor[tensor];
-    size_t count = t->form == MATRIX || t->form == COLUMN_VALUE ? (size_t)cols : 1, size = size_of(it, t);
+    int table = t->form == COSINE || t->form == SINE;
+    size_t count = t->form == MATRIX || t->form == COLUMN_VALUE ? (size_t)cols
+                   : table                                      ? ANGLES
+                                                                : 1,
+           size = size_of(it, t);
     size_t first = t->form == MATRIX ? (size_t)(row * cols) : t->form == COLUMN_VALUE ? 0 : (size_t)row;
+    if (table) first = (size_t)(row % POSITIONS) * ANGLES;
     void *raw = host_alloc(count * size);
     download(raw, (const char *)it->data[tensor] + first * size, count * size);
     for (size_t i = 0; i < count; i++)
         to[i] = t->form == TARGET ? ((const int *)raw)[i] : fa_load_element(raw, (int64_t)i, dtype_of(it, t));
     free(raw);
 }
+/* A row of a matrix as fill() made it. */
+static void load_filled(double *to, const instance *it, int tensor, int64_t row, int64_t cols) {
+    uint32_t stored;
+    for (int64_t j = 0; j < cols; j++) {
+        fa_store_element(&stored, 0, it->dtype,
+                         element((uint32_t)tensor, (uint64_t)(row * cols + j), it->tensor[tensor]->deviation));
+        to[j] = fa_load_element(&stored, 0, it->dtype);
+    }
+}
+/* Values of a tensor that belong to a column. */
+static void load_column(double *to, const instance *it, int tensor, int64_t col, int64_t rows, int64_t cols) {
+    const tensor_spec *t = it->tensor[tensor];
+    size_t count = t->form == COLUMN_VALUE ? 1 : (size_t)rows;
+    float *values = (float *)host_alloc(count * sizeof *values);
+    memset(values, 0, count * sizeof *values);
+    if (t->form == MATRIX) gather(values, it->data[tensor], rows, cols, col, it->dtype);
+    else if (t->form == ROW_VALUE || t->form == COLUMN_VALUE)
+        download(values, (const float *)it->data[tensor] + (t->form == COLUMN_VALUE ? col : 0), count * sizeof *values);
+    for (size_t i = 0; i < count; i++) to[i] = values[i];
+    free(values);
+}
 
-/* Runs a direction into poisoned outputs, all of which must be written, and compares some rows with float64. Returns the
- * largest error as a share of what is allowed. */
+/* Runs a direction into poisoned outputs, all of which must be written, and compares some rows, and columns, with float64.
+ * Returns the largest error as a share of what is allowed. */
 static double check_cell(const kernel_call *call, const char **what) {
     instance *it = call->it;
     const direction *way = &it->kernel->way[call->way];
     check c;
     memset(&c, 0, sizeof c);
-    c.cols = call->cols, c.dtype = it->dtype;
+    c.rows = call->rows, c.cols = call->cols, c.dtype = it->dtype;
     *what = "";
-    for (int i = 0; i < it->tensors; i++)
-        if (writes(way, it->tensor[i]))
-            device_poison(it->data[i], count_of(it->tensor[i], call->rows, call->cols) * size_of(it, it->tensor[i]));
+    int in_place = -1;
+    for (int i = 0; i < it->tensors; i++) {
+        const tensor_spec *t = it->tensor[i];
+        size_t count = count_of(t, call->rows, call->cols);
+        if (!writes(way, t)) continue;
+        if (t->deviation > 0) in_place = i, fill(it->data[i], count, dtype_of(it, t), (uint32_t)i, t->deviation);
+        else device_poison(it->data[i], count * size_of(it, t));
+    }
     run_kernel(call);
     device_wait();
     for (int i = 0; i < it->tensors; i++) {
@@ -242,13 +297,24 @@ static double check_cell(const kernel_call *call, const char **what) {
             return INFINITY;
         }
     }
-    for (int i = 0; i < it->tensors; i++) c.value[it->tensor[i]->slot] = (double *)host_alloc((size_t)call->cols * sizeof(double));
+    size_t longest = (size_t)(call->cols > call->rows ? call->cols : call->rows);
+    if (longest < ANGLES) longest = ANGLES;
+    for (int i = 0; i < it->tensors; i++) c.value[it->tensor[i]->slot] = (double *)host_alloc(longest * sizeof(double));
+    c.before = (double *)host_alloc(longest * sizeof(double));
     for (int n = 0; n < SAMPLED; n++) {
         int64_t row = n == 0 ? 0 : n == 1 ? call->rows - 1 : (int64_t)(hash(99, (uint64_t)n) % (uint64_t)call->rows);
-        for (int i = 0; i < it->tensors; i++) load_values(c.value[it->tensor[i]->slot], it, i, row, call->cols);
+        for (int i = 0; i < it->tensors; i++) load_row(c.value[it->tensor[i]->slot], it, i, row, call->cols);
+        if (in_place >= 0) load_filled(c.before, it, in_place, row, call->cols);
         way->check_row(&c);
     }
+    for (int n = 0; n < SAMPLED / 3 && way->check_column; n++) {
+        int64_t col = n == 0 ? 0 : n == 1 ? call->cols - 1 : (int64_t)(hash(98, (uint64_t)n) % (uint64_t)call->cols);
+        for (int i = 0; i < it->tensors; i++)
+            load_column(c.value[it->tensor[i]->slot], it, i, col, call->rows, call->cols);
+        way->check_column(&c);
+    }
     for (int i = 0; i < it->tensors; i++) free(c.value[it->tensor[i]->slot]);
+    free(c.before);
     return c.worst;
 }
 
@@ -299,21 +365,25 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
     for (int i = 0; i < 2 * count; i++) {
         const instance *it = calls[i].it;
         const direction *way = &it->kernel->way[i % 2];
-        double s = median(times[PLAIN + i], repeat), bytes = way->useful * (double)(rows * cols * fa_dtype_bytes(it->dtype));
+        double s = median(times[PLAIN + i], repeat),
+               bytes = way->useful * (double)(rows * cols * fa_dtype_bytes(it->dtype));
         double rate = bytes / s, bar = way->only_reads ? read : copy, percent = 100 * rate / bar;
-        printf("%-5s%-15s%-9s %8lld x %-7lld%9.3f ms %8.1f GB/s %6.1f%% of a %s at %.1f GB/s   error %.2f of its limit\n",
-               dtype_names[it->dtype], it->kernel->name, way_names[i % 2], (long long)rows, (long long)cols, 1e3 * s, 1e-9 * rate,
-               percent, way->only_reads ? "read" : "copy", 1e-9 * bar, shares[i]);
+        printf(
+            "%-5s%-19s%-9s %8lld x %-7lld%9.3f ms %8.1f GB/s %6.1f%% of a %s at %.1f GB/s   error %.2f of its limit\n",
+            dtype_names[it->dtype], it->kernel->name, way_names[i % 2], (long long)rows, (long long)cols, 1e3 * s,
+            1e-9 * rate, percent, way->only_reads ? "read" : "copy", 1e-9 * bar, shares[i]);
         if (json)
-            fprintf(json,
-                    "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, "
-                    "\"cols\": %lld, \"ms\": %.5f, \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, "
-                    "\"error_share\": %.4f}",
-                    json_cells++ ? "," : "", it->name, it->kernel->name, dtype_names[it->dtype], way_names[i % 2], (long long)rows,
-                    (long long)cols, 1e3 * s, 1e-9 * rate, 1e-9 * bar, percent, shares[i]);
+            fprintf(
+                json,
+                "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, "
+                "\"cols\": %lld, \"ms\": %.5f, \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, "
+                "\"error_share\": %.4f}",
+                json_cells++ ? "," : "", it->name, it->kernel->name, dtype_names[it->dtype], way_names[i % 2],
+                (long long)rows, (long long)cols, 1e3 * s, 1e-9 * rate, 1e-9 * bar, percent, shares[i]);
         if (tsv)
-            fprintf(tsv, "%s, %s %s (%% of a plain %s)\t%s\t%lld\t%.2f\tcolumns\n", ON_GPU ? "GPU" : "CPU", it->kernel->name,
-                    way_names[i % 2], way->only_reads ? "read" : "copy", dtype_names[it->dtype], (long long)cols, percent);
+            fprintf(tsv, "%s, %s %s (%% of a plain %s)\t%s\t%lld\t%.2f\tcolumns\n", ON_GPU ? "GPU" : "CPU",
+                    it->kernel->name, way_names[i % 2], way->only_reads ? "read" : "copy", dtype_names[it->dtype],
+                    (long long)cols, percent);
         result found = {it, i % 2, cols, rate, percent};
         if (result_count < (int)(sizeof results / sizeof *results)) results[result_count++] = found;
     }
@@ -364,7 +434,8 @@ static void print_markdown(FILE *file) {
             kernel = it->kernel;
             fprintf(file, "\n| %s, GB/s (share of a plain copy, or read) |", kernel->name);
             for (int j = i; j < result_count; j++)
-                if (results[j].it == it && results[j].way == results[i].way) fprintf(file, " %lld |", (long long)results[j].cols);
+                if (results[j].it == it && results[j].way == results[i].way)
+                    fprintf(file, " %lld |", (long long)results[j].cols);
             fprintf(file, "\n|---|");
             for (int j = i; j < result_count; j++)
                 if (results[j].it == it && results[j].way == results[i].way) fprintf(file, "---|");
@@ -379,8 +450,10 @@ static void print_markdown(FILE *file) {
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: rows [--grid default|full] [--elements N] [--columns N,N...] [--repeat N] [--json FILE] [--tsv FILE]\n"
-                    "            [--markdown FILE] LIBRARY.so...\n");
+    fprintf(
+        stderr,
+        "usage: rows [--grid default|full] [--elements N] [--columns N,N...] [--repeat N] [--json FILE] [--tsv FILE]\n"
+        "            [--markdown FILE] LIBRARY.so...\n");
     exit(2);
 }
 

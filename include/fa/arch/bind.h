@@ -5,6 +5,7 @@
  *
  *   FA__ARCH            FA_CPU, 80 or 90
  *   FA__FN              how a function of a kernel is declared
+ *   FA__FN_CALLED       the same of one that is long and often named: called on the CPU, whose pieces are long too
  *   FA__TARGET          attribute that lets it use the instructions of the CPU it is compiled for
  *   FA__UNROLL          unrolls the next loop, where fragments live in registers
  *   FA__ROLL            keeps it a loop
@@ -54,6 +55,7 @@ FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU, 80 or 90, or leav
 
 #if FA__ARCH == 80 || FA__ARCH == 90
 #define FA__FN static __device__ __forceinline__ FA_UNUSED
+#define FA__FN_CALLED FA__FN
 #define FA__TARGET
 #define FA__UNROLL _Pragma("unroll")
 #define FA__ROLL _Pragma("unroll 1")
@@ -76,6 +78,7 @@ FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU, 80 or 90, or leav
 #else
 #include <fa/arch/cpu/ops.h>
 #define FA__FN static inline __attribute__((always_inline, unused)) FA__TARGET
+#define FA__FN_CALLED static __attribute__((noinline, unused)) FA__TARGET
 #define FA__TARGET FA__CPU_TARGET(FA__ISA)
 #define FA__UNROLL
 #define FA__ROLL

@@ -117,6 +117,7 @@ FA_HOOK float fa__reciprocal(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+FA_HOOK float fa__rsqrt(float x) { return rsqrtf(x); } /* 2 units in the last place */
 FA_HOOK float fa__log(float x) {
     float y;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -134,6 +135,7 @@ FA_HOOK float fa__tanh(float x, int dtype) {
 #else
 FA_HOOK float fa__exp2(float x) { return fa__exp2_cpu(x); }
 FA_HOOK float fa__reciprocal(float x) { return 1.0f / x; }
+FA_HOOK float fa__rsqrt(float x) { return 1.0f / sqrtf(x); }
 FA_HOOK float fa__log(float x) { return logf(x); }
 FA_HOOK float fa__tanh(float x, int dtype) {
     (void)dtype;

@@ -1,6 +1,7 @@
 /* unbind.h: ends what arch/bind.h began. */
 #undef FA__ARCH
 #undef FA__FN
+#undef FA__FN_CALLED
 #undef FA__TARGET
 #undef FA__UNROLL
 #undef FA__ROLL

@@ -15,10 +15,14 @@ typedef struct fa__rows {
     int teams;          /* that a block has: more than 1 within warps only (GPU) */
     int blocks;         /* of the cluster that shares a row (GPU) */
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
-    int tensors;        /* that are held; 0: as many as the template says (GPU) */
+    int tensors;        /* that are held, of kernels with sums (GPU) */
     int64_t rows_an_item; /* CPU */
     int stream;           /* the result is larger than caches are, and goes past them (CPU) */
 } fa__rows;
+
+/* Which row functions a variant needs (FA__DIRECTIONS). */
+#define FA__ROWS_FORWARD 1
+#define FA__ROWS_BACKWARD 2
 
 /* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker adds up those of the rows that it takes,
  * in an order that depends on the sizes and the device alone, and in the end those of all workers are added. */
@@ -30,7 +34,8 @@ typedef struct fa__sums {
     int64_t workers;  /* that a row or a segment has */
     int64_t segments; /* of a row, which share nothing but `row_values`; 1: rows are whole */
     int64_t length;   /* columns of a segment */
-    int stages;       /* rows that a block has in shared memory: 2 if it reads the next one ahead (GPU) */
+    int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
+    int clusters;     /* blocks of a cluster, where there are some; else 1 (GPU) */
     float *row_values; /* (rows, 4), in the workspace: what a first pass has found out about rows of several segments */
     void *totals[2];  /* (cols); NULL: not wanted */
 } fa__sums;
@@ -75,6 +80,10 @@ static inline FA_UNUSED fa_status fa__check_matrix(const char *name, const char 
     FA__CHECK(!written || m.stride_row >= cols, "%s: %s.stride_row is %lld: rows of %lld elements would be written over each other",
               name, matrix, (long long)m.stride_row, (long long)cols);
     return FA_OK;
+}
+/* Element (row, col) of a matrix, or something that is not looked at if there is none. */
+FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t element_bytes) {
+    return (void *)((uintptr_t)m->data + (uintptr_t)((row * m->stride_row + col) * (int64_t)element_bytes));
 }
 /* Whether all rows begin at a multiple of 16 bytes. */
 static inline FA_UNUSED int fa__aligned(fa_matrix m, int element_bytes) {

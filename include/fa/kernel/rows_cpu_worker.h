@@ -25,19 +25,14 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
     FA__LOOP(_reduce_shared) shared;
     FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch};
-    FA__LOOP(_flight) flight;
     fa_team team = FA__LOOP(_reduce_team)(1);
-    for (int64_t item; (item = fa__job_next(job)) >= 0;) {
-        int64_t row = item * p->rows.rows_an_item, end = row + p->rows.rows_an_item;
-        if (end > p->rows.rows) end = p->rows.rows;
+    for (int64_t worker; (worker = fa__job_next(job)) >= 0;) {
+        int64_t first = worker * p->rows.rows_an_item, left = p->rows.rows - first;
         if (p->sums.partial) {
-            place.sums = p->sums.partial + item * FA__SUMS * p->sums.pitch;
+            place.sums = p->sums.partial + worker * FA__SUMS * p->sums.pitch;
             memset(place.sums, 0, sizeof *place.sums * FA__SUMS * (size_t)p->sums.pitch);
         }
-        for (; row < end; row++) {
-            FA__LOOP(_backward_hold)(&flight, p, row, 0, &team, &place);
-            FA__LOOP(_backward)(p, row, 0, &team, &place, &flight);
-        }
+        for (int64_t i = 0; i < left && i < p->rows.rows_an_item; i++) FA__LOOP(_backward)(p, first + i, &team, &place);
     }
     if (p->rows.stream) fa_cpu_stream_end();
 }

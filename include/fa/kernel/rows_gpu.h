@@ -14,22 +14,30 @@
 #endif
 
 #define FA__VARIANT _held
+#define FA__DIRECTIONS FA__ROWS_FORWARD
 #define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
 #define FA_THREADS 1
 #include <fa/kernel/rows_gpu_parts.h>
+#if FA__CUT_FORWARD
+FA__ROWS_KERNEL(_forward, FA__SEGMENT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
+#else
 FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
+#endif
 #undef FA__LOOP
 #undef FA__VARIANT
 
-#if !FA__SUMS
 #define FA__VARIANT _held_back
+#define FA__DIRECTIONS FA__ROWS_BACKWARD
 #define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
 #define FA_THREADS 1
 #include <fa/kernel/rows_gpu_parts.h>
+#if FA__CUT_BACKWARD
+FA__ROWS_KERNEL(_backward, FA__SEGMENT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
+#else
 FA__ROWS_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
+#endif
 #undef FA__LOOP
 #undef FA__VARIANT
-#endif
 
 #if !(FA__CUT_FORWARD && FA__CUT_BACKWARD)
 #define FA__VARIANT _slots
@@ -47,29 +55,18 @@ FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_RESIDENT, FA__SLOT_OPEN)
 #elif !FA__CUT_FORWARD
 FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #endif
-#if FA__SUMS
-FA__ROWS_KERNEL(_first_pass, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
-#elif !FA__CUT_BACKWARD
+#if !FA__CUT_BACKWARD
 FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #endif
 #undef FA__LOOP
 #undef FA__VARIANT
 #endif
 
-#if FA__SUMS
-#include <fa/kernel/rows_gpu_sweep.h>
-#endif
-
 static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     int tensors = backward ? FA__HELD_BACKWARD : FA__HELD_FORWARD;
     (void)threads;
-#if FA__SUMS
-    const void *held = (const void *)FA__ROWS(_held_kernel_forward);
-    if (backward) return FA__ROWS(__sweep)(p, stream);
-#else
     const void *held = backward ? (const void *)FA__ROWS(_held_back_kernel_backward) : (const void *)FA__ROWS(_held_kernel_forward);
-#endif
     if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, FA__TEAM_BYTES(tensors)))
         return fa__launch_rows(name, held, &p->rows, 0, p, stream);
 #if FA__CUT_FORWARD && FA__CUT_BACKWARD /* segments fit */
@@ -77,15 +74,17 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #else
 #if FA__CUT_FORWARD
     const void *slots = (const void *)FA__ROWS(_slots_kernel_backward);
-#elif FA__CUT_BACKWARD || FA__SUMS
+#elif FA__CUT_BACKWARD
     const void *slots = (const void *)FA__ROWS(_slots_kernel_forward);
 #else
     const void *slots = backward ? (const void *)FA__ROWS(_slots_kernel_backward) : (const void *)FA__ROWS(_slots_kernel_forward);
 #endif
     const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
-    if (p->rows.tensors) tensors = p->rows.tensors;
     fa_status status = fa__rows_split(&p->rows, name, slots, (int)sizeof(FA__ELEMENT), aligned, tensors, scratch);
     if (status != FA_OK) return status;
+#if FA__ONCE_FORWARD
+    if (!backward) p->rows.slot_bytes = 0;
+#endif
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
 #endif
 }

@@ -42,22 +42,21 @@
 #define FA__SLOT_RESIDENT (768 / FA__SLOT_THREADS)
 #endif
 
-/* Sweeps, which add up columns over the rows that a block takes. A thread has these bytes of each tensor of a row: at 32
- * half-precision elements and two sums it keeps 64 floats, and 512 threads a processor have 128 registers each. Two rows of
- * a team are in shared memory: the next one is on its way while the sums of this one are awaited. */
+/* Sweeps, whose blocks stay. A thread has these bytes of each tensor of a row: of half-precision elements and with two sums
+ * it keeps 64 floats, so that 512 threads a processor, with 128 registers each, are what there is room for. As many rows
+ * of a team are in shared memory as it takes to have enough on its way (FA__SWEEP_AHEAD bytes a processor) while one is
+ * looked at. */
 #define FA__SWEEP_PIECES 4 /* vectors of 16 bytes */
 #define FA__SWEEP_THREADS 512
 #if !defined(FA__SWEEP_LANE_BLOCK)
 #define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
 #endif
+#if !defined(FA__SWEEP_AHEAD)
+#define FA__SWEEP_AHEAD (64 * 1024)
+#endif
+#define FA__SWEEP_STAGES 4     /* at most */
 #define FA__SWEEP_SEGMENT 256 /* threads that have a segment of a longer row */
-/* The same where rows are not held, and loads under way are in registers: bytes of a piece, for a thread; blocks. */
-#if !defined(FA__ONCE_BYTES)
-#define FA__ONCE_BYTES 32
-#endif
-#if !defined(FA__ONCE_RESIDENT)
-#define FA__ONCE_RESIDENT (1024 / FA__SLOT_THREADS)
-#endif
+#define FA__LONG_RESIDENT 2   /* blocks a processor that read rows again: they need more registers than those of slots */
 
 /* Vectors of 16 bytes that a row may touch. */
 static inline FA_UNUSED int64_t fa__row_vectors(const fa__rows *r, int element_bytes, int aligned) {
@@ -101,7 +100,7 @@ static inline FA_UNUSED fa_status fa__rows_split(fa__rows *r, const char *name, 
 
 /* How the rows of a sweep are dealt out to blocks that stay: by their length, their number, and the device. */
 static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, const void *kernel, int element_bytes,
-                                                 size_t scratch) {
+                                                 int aligned, size_t scratch) {
     struct cudaFuncAttributes compiled;
     const int piece = FA__SWEEP_PIECES * 16;
     int device, most, all, major, processors, clusters;
@@ -115,9 +114,10 @@ static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
     clusters = major >= 9 && compiled.ptxVersion >= 90 ? FA__CLUSTER_BLOCKS : 1;
     s->pitch = fa__sums_pitch(r->cols);
+    s->clusters = clusters;
     s->segments = 1;
     s->length = r->cols;
-    int64_t needed = (r->cols * element_bytes + piece - 1) / piece;
+    int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + piece - 1) / piece;
     for (r->blocks = 1; r->blocks < clusters && needed > (int64_t)FA__SWEEP_THREADS * r->blocks;) r->blocks *= 2;
     needed = (needed + r->blocks - 1) / r->blocks;
     size_t stage = (size_t)r->tensors * FA__SWEEP_THREADS * (size_t)piece;
@@ -133,10 +133,15 @@ static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const
     const int threads = r->threads * r->teams;
     r->slot_bytes = threads * piece;
     stage = (size_t)r->tensors * (size_t)r->slot_bytes;
-    s->stages = 2 * stage + scratch <= (size_t)most ? 2 : 1;
-    /* As many blocks as the processors have room for, and no more than there is work for. */
-    int64_t resident = FA__SWEEP_THREADS / threads, room = (int64_t)((size_t)all / (s->stages * stage + scratch + 1024));
-    if (resident > room) resident = room;
+    /* As many blocks as the processors have room for, with as much on its way as possible; and no more than there is work
+     * for. */
+    const int64_t blocks = FA__SWEEP_THREADS / threads, room = all / blocks - 1024 - (int64_t)scratch;
+    for (s->stages = 1; s->stages < FA__SWEEP_STAGES; s->stages++)
+        if ((int64_t)stage * (s->stages - 1) * blocks >= FA__SWEEP_AHEAD || (int64_t)stage * (s->stages + 1) > room ||
+            stage * (size_t)(s->stages + 1) + scratch > (size_t)most)
+            break;
+    int64_t resident = all / (int64_t)(s->stages * stage + scratch + 1024);
+    if (resident > blocks) resident = blocks;
     if (resident < 1) resident = 1;
     int64_t teams = (r->rows + r->teams - 1) / r->teams;
     s->workers = processors * resident / (r->blocks * s->segments);

@@ -1,5 +1,5 @@
 /* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
- * FA_THREADS, FA_HOLD, FA_BLOCKS. */
+ * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, and FA__DIRECTIONS, which of the row functions are needed (default: both). */
 #define FA__PART FA__CAT(FA__VARIANT, _reduce)
 #include <fa/reduce.h>
 #define FA__PART FA__CAT(FA__VARIANT, _row)
@@ -20,4 +20,8 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
     return place->sums ? place->sums + which * place->pitch + piece * FA__LOOP(_row_LENGTH) : NULL;
 }
 #include <fa/arch/dtype.h>
+#if !defined(FA__DIRECTIONS)
+#define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)
+#endif
 #include FA__BODY
+#undef FA__DIRECTIONS

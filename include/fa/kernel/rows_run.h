@@ -9,21 +9,22 @@
  *   FA__HELD_FORWARD      tensors that a row function holds while it looks at them more than once, and the same of the
  *   FA__HELD_BACKWARD     backward
  *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, so that long ones need not be held
- *                         (p->rows.tensors, if not 0, is their number for this call, where they are in shared memory)
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
+ *   FA__CUT_RESIDENT      optional: blocks that take segments and shall fit in a processor of a GPU (4)
  *
- *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. FA__PARAMS then
- *                         has an fa__sums `sums`, and the file defines, instead of _backward(p, row, team, place),
+ *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
+ *                         has an fa__sums `sums`; rows.tensors, the tensors that are held, is set; and the file defines
  *
- *     FA__LOOP(_flight)                                       a row, or a segment of one, that is being read
- *     _backward_hold(flight, p, row, segment, team, place)    starts reading it
- *     _backward(p, row, segment, team, place, flight)         finishes it, and adds to FA__LOOP(_sums)(place, which, piece)
- *     _first_pass(p, row, team, place)                        finds sums.row_values of a row of several segments
+ *     _forward(p, row, team, place)                             a whole row, with all that follows; the same of the _backward:
+ *     _forward_start(p, row, segment, team, place)              starts reading a row, or a segment of one
+ *     _forward_peek(flight, p, row)                             reads ahead what is small
+ *     _forward_finish(p, row, segment, team, place, flight)     finishes it: the backward adds to FA__LOOP(_sums)(place, which, piece)
+ *     _first_pass(p, row, team, place)                          finds sums.row_values of a row of several segments
  *
- *                         A thread has the same columns in every row. Pieces are looped over after FA__UNROLL_PIECES.
- *                         FA__ROWS(__deal)(p) comes before __run: it deals out the rows, of which rows.tensors tensors are
- *                         held, and tells sums.workers and .segments, from which fa__sums_bytes() makes the workspace.
+ *                         In the backward a thread has the same columns in every row: those of _columns(p, row, segment, team).
+ *                         Pieces are looped over after FA__UNROLL_PIECES. FA__ROWS(__deal)(p, backward, aligned) comes before
+ *                         __run: it deals out the rows, and tells what fa__sums_bytes() makes the workspace's size of.
  *
  * and gets fa_status FA__ROWS(__run)(p, backward, aligned, threads, stream). The file is compiled once for each way to
  * hold a row, or for each instruction set of the CPU. In it there are FA__LOOP(_row_...) of fa/row.h, FA__LOOP(_reduce_...)
@@ -38,8 +39,13 @@
 #define FA__SUMS 0
 #endif
 #define FA__UNROLL_PIECES
+#if !defined(FA__CUT_RESIDENT)
+#define FA__CUT_RESIDENT 4
+#endif
 #if FA__ARCH == FA_CPU
 #include <fa/kernel/rows_cpu.h>
+#elif FA__SUMS
+#include <fa/kernel/rows_gpu_sweep.h>
 #else
 #include <fa/kernel/rows_gpu.h>
 #endif
@@ -60,5 +66,6 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__ONCE_FORWARD
 #undef FA__CUT_FORWARD
 #undef FA__CUT_BACKWARD
+#undef FA__CUT_RESIDENT
 #undef FA__SUMS
 #undef FA__UNROLL_PIECES

@@ -10,7 +10,7 @@
 /** A tensor map: made on the host by NAME_map() of a tile with FA_LOADER FA_TMA, passed to a kernel as a
  *  `const __grid_constant__` parameter (or a part of one). Opaque; the size and alignment of a CUtensorMap. */
 typedef struct fa_tensor_map {
-    uint64_t opaque[16];
+    uint64_t opaque[16]; /**< the driver's own */
 } __attribute__((aligned(64))) fa_tensor_map;
 
 /** @cond PRIVATE */

@@ -1,7 +1,14 @@
 /* cpu/row.h: rows on the CPU: a piece is an array of floats in the first-level cache, and what is held stays in memory. */
 
 /* Whole vectors of every instruction set. */
-enum { FA__ROW(_UNIT) = 16, FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16, FA__ROW(_KEPT) = FA_KEEP };
+enum {
+    FA__ROW(_UNIT) = 16,
+    FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16,
+    FA__ROW(_KEPT) = FA_KEEP,
+    FA__ROW(_PARTS) = 1,
+    FA__ROW(_PART) = FA__ROW(_LENGTH),
+    FA__ROW(_KNOWN) = 0
+};
 
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_view) v;
@@ -40,9 +47,11 @@ FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) { return FA__
 FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
     for (int i = FA__ROW(__real)(v, piece), count = FA__ROW(_count)(v, piece); i < count; i++) x[i] = value;
 }
-FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, const void *row, int dtype, float missing) {
+FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
+                                      float missing) {
     int real = row ? FA__ROW(__real)(v, piece) : 0, count = FA__ROW(_count)(v, piece);
-    const char *from = (const char *)row + piece * FA__ROW(_LENGTH) * fa_dtype_bytes(dtype);
+    const char *from = row ? (const char *)row + piece * FA__ROW(_LENGTH) * fa_dtype_bytes(dtype) : NULL;
+    (void)part;
     if (dtype != FA_F16 && dtype != FA_BF16 && real == count) return (const float *)(const void *)from; /* where they are */
     for (int i = 0; i < real; i++) w[i] = fa_load_element(from, i, dtype);
     for (int i = real; i < count; i++) w[i] = missing;
@@ -80,12 +89,12 @@ FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n) {
     for (; i < n; i++) fa_store_element(to, i, FA_DTYPE, from[i]);
 }
 
-FA__FN void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
+FA__FN_CALLED void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
     int real = FA__ROW(__real)(v, piece), count = FA__ROW(_count)(v, piece);
     FA__ROW(__widen)(x, v->first + piece * FA__ROW(_LENGTH), real);
     for (int i = real; i < count; i++) x[i] = fill;
 }
-FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
+FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
     FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH);
     int real = FA__ROW(__real)(v, piece), i = 0;
     if (v->stream) {
@@ -111,6 +120,10 @@ typedef struct FA__ROW(_held) {
 } FA__ROW(_held);
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
     (void)slots, (void)v;
+    held->fill = fill;
+}
+FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
+    (void)slots;
     held->fill = fill;
 }
 FA__FN void FA__ROW(_wait)(void) {}

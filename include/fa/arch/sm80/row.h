@@ -4,7 +4,10 @@
 enum {
     FA__ROW(_VECTOR) = 16 / (int)sizeof(FA__ELEMENT), /* elements of a vector */
     FA__ROW(_VECTORS) = ((FA_COLS + FA_THREADS - 1) / FA_THREADS + FA__ROW(_VECTOR) - 1) / FA__ROW(_VECTOR), /* of a piece */
-    FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR)
+    FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR),
+    FA__ROW(_PARTS) = FA__ROW(_VECTORS),
+    FA__ROW(_PART) = FA__ROW(_VECTOR),
+    FA__ROW(_KNOWN) = FA_PIECES > 0
 };
 
 /* The widest access that an address allows, up to 16 bytes. */
@@ -14,9 +17,9 @@ FA__FN int FA__ROW(__width)(const void *first) {
 }
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_view) v;
-    int64_t room = (int64_t)FA__ROW(_LENGTH) * team->threads;
+    int64_t room = (int64_t)FA__ROW(_LENGTH) * (FA_PIECES > 0 ? FA_PIECES : 1) * team->threads;
     v.shift = (int)((unsigned)(uintptr_t)row % 16u) / (int)sizeof(FA__ELEMENT);
-    if (cols <= room && cols + v.shift > room) v.shift = 0; /* one piece shall be enough: narrower accesses instead */
+    if (cols <= room && cols + v.shift > room) v.shift = 0; /* the known pieces shall be enough: narrower accesses instead */
     v.first = (FA__ELEMENT *)(uintptr_t)row - v.shift;
     v.cols = cols;
     v.width = FA__ROW(__width)(v.first);
@@ -95,43 +98,30 @@ FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
         }
     }
 }
-FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, const void *row, int dtype, float missing) {
+FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
+                                      float missing) {
     int begin = piece == 0 ? v->shift : 0, end = row ? FA__ROW(__left)(v, piece) : 0;
-    int wide = v->shift == 0 && (unsigned)(uintptr_t)row % 16u == 0;
-    const char *from = (const char *)row + (piece * FA__ROW(_LENGTH) * v->threads - v->shift) * fa_dtype_bytes(dtype);
-    FA__UNROLL
-    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
-        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        float *to = w + j * FA__ROW(_VECTOR);
+    int at = (part * v->threads + v->thread) * FA__ROW(_VECTOR);
+    const char *from = (const char *)row + (piece * FA__ROW(_LENGTH) * v->threads - v->shift + at) * fa_dtype_bytes(dtype);
+    if (at >= begin && at + FA__ROW(_VECTOR) <= end && ((unsigned)(uintptr_t)from & 15u & (unsigned)(FA__ROW(_VECTOR) * fa_dtype_bytes(dtype) - 1)) == 0) {
+        FA__ROW(__weight_vector)(w, from, dtype);
+    } else {
         FA__UNROLL
-        for (int i = 0; i < FA__ROW(_VECTOR); i++) to[i] = missing;
-        if (wide && at >= begin && at + FA__ROW(_VECTOR) <= end) {
-            FA__ROW(__weight_vector)(to, from + at * fa_dtype_bytes(dtype), dtype);
-        } else if (at < end && at + FA__ROW(_VECTOR) > begin) {
-            FA__UNROLL
-            for (int i = 0; i < FA__ROW(_VECTOR); i++)
-                if (at + i >= begin && at + i < end) to[i] = fa__load_or_nan(from, at + i, dtype, 1);
-        }
+        for (int i = 0; i < FA__ROW(_VECTOR); i++)
+            w[i] = at + i >= begin && at + i < end ? fa__load_or_nan(from, i, dtype, 1) : missing;
     }
     return w;
 }
 FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, const float *x) {
-    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
-    int wide = v->shift == 0 && (unsigned)(uintptr_t)row % 16u == 0;
+    int end = FA__ROW(__left)(v, piece);
     row += piece * FA__ROW(_LENGTH) * v->threads - v->shift;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         const float *from = x + j * FA__ROW(_VECTOR);
-        if (wide && at >= begin && at + FA__ROW(_VECTOR) <= end) {
-            FA__UNROLL
-            for (int i = 0; i < FA__ROW(_VECTOR); i += 4)
-                *(float4 *)(row + at + i) = make_float4(from[i], from[i + 1], from[i + 2], from[i + 3]);
-        } else {
-            FA__UNROLL
-            for (int i = 0; i < FA__ROW(_VECTOR); i++)
-                if (at + i >= begin && at + i < end) row[at + i] = from[i];
-        }
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_VECTOR); i += 4)
+            if (at < end) *(float4 *)(row + at + i) = make_float4(from[i], from[i + 1], from[i + 2], from[i + 3]);
     }
 }
 
@@ -308,7 +298,7 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
     }
 }
 #else
-enum { FA__ROW(_KEPT) = 0 };
+enum { FA__ROW(_KEPT) = FA_PIECES };
 /* A thread's vectors in shared memory, which nobody else looks at: no barrier is needed. */
 typedef struct FA__ROW(_held) {
     uint4 *slots; /* of this thread, one for each thread of the block apart; NULL: the row is read again */
@@ -318,30 +308,34 @@ typedef struct FA__ROW(_held) {
 FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     return (size_t)FA__ROW(_pieces)(v) * FA__ROW(_VECTORS) * blockDim.x * 16;
 }
-FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
+FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
     held->fill = FA__ROW(__fill)(fill);
     held->apart = (int)blockDim.x;
     held->slots = slots ? (uint4 *)slots + threadIdx.x : NULL;
+}
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
+    FA__ROW(_reach)(held, slots, fill);
     if (!slots) return;
-    int pieces = (int)FA__ROW(_pieces)(v);
+    const int pieces = (int)FA__ROW(_pieces)(v), vectors = pieces * FA__ROW(_VECTORS);
+    const int64_t stop = v->cols == 0 ? 0 : v->cols + v->shift;
+    const int room = vectors * FA__ROW(_VECTOR) * v->threads, end = stop < room ? (int)stop : room;
+    int ragged = 0;
 #if FA_PIECES > 0
     FA__UNROLL
 #endif
-    for (int piece = 0; piece < pieces; piece++) {
-        const FA__ELEMENT *from = v->first + (int64_t)piece * FA__ROW(_LENGTH) * v->threads;
-        int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
-        FA__UNROLL
-        for (int j = 0; j < FA__ROW(_VECTORS); j++) {
-            int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-            uint4 *slot = held->slots + (piece * FA__ROW(_VECTORS) + j) * held->apart;
-            if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) {
-                fa_sm80_copy16(fa_sm80_shared_address(slot), from + at, 16);
-            } else {
-                uint32_t raw[4] = {held->fill, held->fill, held->fill, held->fill};
-                if (at < end && at + FA__ROW(_VECTOR) > begin) FA__ROW(__gather)(raw, from + at, at, begin, end, v->width);
-                *slot = make_uint4(raw[0], raw[1], raw[2], raw[3]);
-            }
-        }
+    for (int j = 0; j < vectors; j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        if (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)
+            fa_sm80_copy16(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, 16);
+        else ragged = 1;
+    }
+    FA__ROLL
+    for (int j = 0; ragged && j < vectors; j++) {
+        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        if (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end) continue;
+        uint32_t raw[4] = {held->fill, held->fill, held->fill, held->fill};
+        if (at < end && at + FA__ROW(_VECTOR) > v->shift) FA__ROW(__gather)(raw, v->first + at, at, v->shift, end, v->width);
+        held->slots[j * held->apart] = make_uint4(raw[0], raw[1], raw[2], raw[3]);
     }
 }
 FA__FN void FA__ROW(_wait)(void) {
@@ -350,8 +344,8 @@ FA__FN void FA__ROW(_wait)(void) {
 }
 FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) { return FA__ROW(_pieces)(v); }
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
-    (void)v, (void)tensors;
-    return 0;
+    (void)v;
+    return FA_PIECES > 0 && tensors == 1;
 }
 FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
     uint32_t raw[4 * FA__ROW(_VECTORS)];

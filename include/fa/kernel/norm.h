@@ -1,0 +1,141 @@
+/* norm.h: the host side of fa/layernorm.h (FA__CENTERED 1) and fa/rmsnorm.h (0): checks, parameters, and the two calls.
+ * FA__NORM_ARGS is the type of the arguments. */
+#include <fa/arch/bind.h>
+#include <fa/arch/dtype.h>
+
+#if !defined(FA_WEIGHT_DTYPE)
+#define FA_WEIGHT_DTYPE FA_F32
+#elif !(FA_WEIGHT_DTYPE == FA_F32 || FA_WEIGHT_DTYPE == FA_F16 || FA_WEIGHT_DTYPE == FA_BF16 || FA_WEIGHT_DTYPE == FA_TF32)
+FA__REQUIRE(0, "FA_WEIGHT_DTYPE, the type of the weights, is not FA_F32, FA_F16, FA_BF16 or FA_TF32");
+#undef FA_WEIGHT_DTYPE
+#define FA_WEIGHT_DTYPE FA_F32
+#endif
+
+/* What a row function is given. */
+#define FA__PARAMS FA__ROWS(__params)
+typedef struct FA__PARAMS {
+    fa__rows rows;
+    fa__sums sums;
+    fa_matrix x, residual, sum, y;           /* `sum` of the backward: what was normalised */
+    fa_matrix d_y, d_sum, d_x, d_residual;
+    const void *gamma, *beta;
+    float *mean, *rstd; /* the backward's: NULL if they are to be computed again */
+    float inverse_cols, eps;
+    fa_dropout dropout;
+} FA__PARAMS;
+
+#define FA__BODY <fa/kernel/norm_rows.h>
+#define FA__SUMS (1 + FA__CENTERED)
+#include <fa/kernel/rows_run.h>
+
+/* Checks what both directions need, and derives the parameters. */
+static FA_UNUSED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a, int backward) {
+    const char *name = FA__STR(FA__ROWS());
+    const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);
+    fa_status status;
+    FA__CHECK(a, "%s: args is NULL: point it to an " FA__STR(FA__NORM_ARGS), name);
+    if ((status = fa__check_rows(name, a->rows, a->cols, a->threads)) != FA_OK) return status;
+    FA__CHECK(a->eps >= 0.0f && a->eps < INFINITY, "%s: eps is %g: a number from 0 on is needed, such as 1e-5", name, (double)a->eps);
+    FA__CHECK(a->dropout >= 0.0f && a->dropout <= 1.0f, "%s: dropout is %g: a probability from 0 to 1 is needed", name,
+              (double)a->dropout);
+    const int summed = a->dropout > 0.0f || a->residual.data; /* then the backward cannot do with x */
+    const int source_is_sum = a->sum.data != NULL;
+    const struct {
+        const char *name;
+        fa_matrix matrix;
+        int used, written;
+    } all[] = {{"x", a->x, !backward || !source_is_sum, 0},
+               {"residual", a->residual, !backward && a->residual.data, 0},
+               {"sum", a->sum, source_is_sum, !backward},
+               {"y", a->y, !backward, 1},
+               {"d_y", a->d_y, backward, 0},
+               {"d_sum", a->d_sum, backward && a->d_sum.data, 0},
+               {"d_x", a->d_x, backward && a->d_x.data, 1},
+               {"d_residual", a->d_residual, backward && a->d_residual.data, 1}};
+    const int empty = a->rows == 0 || a->cols == 0;
+    FA__CHECK(empty || !backward || !summed || source_is_sum,
+              "%s: sum.data is NULL: with dropout or a residual the backward reads the sum that the forward wrote", name);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].used && (status = fa__check_matrix(name, all[i].name, all[i].matrix, a->rows, a->cols, bytes, all[i].written)) != FA_OK)
+            return status;
+    const struct {
+        const char *name;
+        const void *data;
+        int bytes;
+    } vectors[] = {{"gamma", a->gamma, weight_bytes},     {"rstd", a->rstd, 4},
+                   {"d_gamma", a->d_gamma, weight_bytes},
+#if FA__CENTERED
+                   {"beta", a->beta, weight_bytes},       {"mean", a->mean, 4},
+                   {"d_beta", a->d_beta, weight_bytes},
+#endif
+    };
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
+        FA__CHECK((uintptr_t)vectors[i].data % (uintptr_t)vectors[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name,
+                  vectors[i].name, vectors[i].data, vectors[i].bytes);
+    FA__CHECK(empty || backward || !a->sum.data || a->sum.data != a->y.data, "%s: sum.data and y.data are both %p: two matrices are needed",
+              name, a->y.data);
+    FA__CHECK(empty || !backward || !a->d_x.data || a->d_x.data != a->d_residual.data,
+              "%s: d_x.data and d_residual.data are both %p: two matrices are needed, or one is NULL", name, a->d_x.data);
+    memset(p, 0, sizeof *p);
+    p->rows.rows = a->rows;
+    p->rows.cols = a->cols;
+    p->x = a->x, p->residual = a->residual, p->sum = backward && !source_is_sum ? a->x : a->sum, p->y = a->y;
+    p->d_y = a->d_y, p->d_sum = a->d_sum, p->d_x = a->d_x, p->d_residual = a->d_residual;
+    p->gamma = a->gamma;
+    p->rstd = a->rstd;
+    p->sums.totals[0] = a->d_gamma;
+#if FA__CENTERED
+    p->beta = a->beta;
+    p->mean = a->mean;
+    p->sums.totals[1] = a->d_beta;
+    if (backward && !(a->mean && a->rstd)) p->mean = p->rstd = NULL;
+#endif
+    p->sums.wanted = p->sums.totals[0] || p->sums.totals[1];
+    p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + (a->residual.data != NULL);
+    p->inverse_cols = a->cols > 0 ? 1.0f / (float)a->cols : 0.0f;
+    p->eps = a->eps;
+    p->dropout = fa_dropout_of(a->dropout, a->seed, a->offset);
+    return FA_OK;
+}
+
+FA_API fa_status FA__ROWS(_forward)(const FA__NORM_ARGS *args, fa_stream stream) {
+    FA__PARAMS p;
+    fa_status status = FA__ROWS(__params_of)(&p, args, 0);
+    if (status != FA_OK || p.rows.rows == 0 || p.rows.cols == 0) return status;
+    const int aligned = fa__aligned(p.x, (int)sizeof(FA__ELEMENT));
+    if ((status = FA__ROWS(__deal)(&p, 0, aligned)) != FA_OK) return status;
+    return FA__ROWS(__run)(&p, 0, aligned, args->threads, stream);
+}
+
+FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream) {
+    FA__PARAMS p;
+    fa_status status = FA__ROWS(__params_of)(&p, args, 1);
+    if (status != FA_OK || p.rows.cols == 0 || (p.rows.rows == 0 && !p.sums.wanted)) return status;
+    if ((status = FA__ROWS(__deal)(&p, 1, 1)) != FA_OK) return status;
+    const size_t needed = fa__sums_bytes(&p.sums, &p.rows);
+    status = fa__check_workspace(FA__STR(FA__ROWS()), args->workspace, args->workspace_bytes, needed);
+    if (status != FA_OK) return status;
+    fa__sums_place(&p.sums, args->workspace);
+    return FA__ROWS(__run)(&p, 1, 1, args->threads, stream);
+}
+
+FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
+    FA__PARAMS p;
+    if (!args) return 0;
+    memset(&p, 0, sizeof p);
+    if (args->rows <= 0 || args->cols <= 0) return 0;
+    p.rows.rows = args->rows, p.rows.cols = args->cols;
+    p.rows.tensors = 2 + (args->d_sum.data != NULL);
+    p.sums.totals[0] = args->d_gamma;
+#if FA__CENTERED
+    p.sums.totals[1] = args->d_beta;
+#endif
+    p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
+    if (FA__ROWS(__deal)(&p, 1, 1) != FA_OK) return 0;
+    return fa__sums_bytes(&p.sums, &p.rows);
+}
+
+#undef FA__PARAMS
+#undef FA__NORM_ARGS
+#undef FA__CENTERED
+#include <fa/arch/unbind.h>

@@ -1,0 +1,134 @@
+/* rope_rows.h: some heads of a token, rotated: a team computes or reads its angles once, and takes heads in twos.
+ *
+ * A thread holds the same columns of the first half of a head and of its second half. In halves these are pairs; where
+ * pairs are neighbours, each half has its own, and of angles there are as many. Rotating back is rotating by the negated
+ * angles, by the same function. */
+
+#if FA__DIRECTIONS & FA__ROWS_FORWARD
+/* Cosines and sines of `count` pairs from `pair` on. */
+FA__FN void FA__LOOP(__angles)(float *c, float *s, int count, const FA__PARAMS *p, int64_t pair, int position) {
+    if (p->cos) {
+        const int known = position >= 0 && (p->table_rows == 0 || position < p->table_rows);
+        const int64_t at = (int64_t)position * p->half + pair;
+        FA__UNROLL
+        for (int i = 0; i < count; i++) {
+            c[i] = s[i] = NAN;
+            if (known && pair + i < p->half) c[i] = fa__load_float(p->cos + at + i), s[i] = p->sign * fa__load_float(p->sin + at + i);
+        }
+        return;
+    }
+    uint32_t turns[FA__LOOP(_row_LENGTH)];
+    uint64_t angle = fa__rope_angle(&p->angles, (uint32_t)pair);
+    FA__UNROLL
+    for (int i = 0; i < count; i++) {
+        turns[i] = (uint32_t)((uint64_t)(int64_t)position * angle >> 32);
+        angle = fa__multiply_fractions(angle, p->angles.power[0]);
+    }
+    FA__UNROLL
+    for (int i = 0; i < count; i++) {
+        float sine;
+        fa__rope_sin_cos(&sine, &c[i], turns[i]);
+        s[i] = p->sign * sine;
+    }
+}
+
+/* Pairs that are neighbours. */
+FA__FN void FA__LOOP(__neighbours)(float *x, const float *c, const float *s, int pairs) {
+    FA__UNROLL
+    for (int j = 0; j < pairs; j++) {
+        float a = x[2 * j], b = x[2 * j + 1];
+        x[2 * j] = a * c[j] - b * s[j], x[2 * j + 1] = b * c[j] + a * s[j];
+    }
+}
+
+/* Where a head of the token is. */
+FA__FN FA__ELEMENT *FA__LOOP(__head)(const FA__PARAMS *p, const fa_tensor *tensors, int64_t batch, int64_t token, int head) {
+    const int in_k = head >= p->heads;
+    const fa_tensor *t = &tensors[in_k];
+    return (FA__ELEMENT *)t->data + batch * t->stride_batch + (head - (in_k ? p->heads : 0)) * t->stride_head + token * t->stride_seq;
+}
+
+FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    enum { HEADS = 2, LENGTH = FA__LOOP(_row_LENGTH) };
+    FA__STATIC_ASSERT(FA__LANES == 1 || LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
+    float a[LENGTH], b[LENGTH], c[LENGTH], s[LENGTH];
+    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
+    const int small = p->rows.rows <= INT32_MAX;
+    const int64_t part = fa__quotient(at.row, p->seqlen, p->by_seqlen, small), token = at.row - part * p->seqlen;
+    const int64_t batch = fa__quotient(part, p->groups, p->by_groups, small);
+    const int begin = (int)(part - batch * p->groups) * p->group;
+    const int end = at.cols == 0 ? begin : begin + p->group < p->all_heads ? begin + p->group : p->all_heads;
+    const int64_t rest = 2 * (int64_t)p->half - p->second - at.first;
+    const int position = p->positions ? fa__load_int(p->positions + batch * p->seqlen + token) : p->offset + (int)token;
+    const FA__LOOP(_row_view) first = FA__LOOP(_row_at)(NULL, at.cols, team);
+    const FA__LOOP(_row_view) second = FA__LOOP(_row_at)(NULL, rest < at.cols ? rest : at.cols, team);
+    const int count = FA__LOOP(_row_count)(&first, 0);
+
+    for (int head = begin; head < end; head += HEADS) {
+        const FA__ELEMENT *from[HEADS];
+        FA__LOOP(_row_held) held[HEADS][2];
+        FA__UNROLL
+        for (int i = 0; i < HEADS; i++) {
+            from[i] = FA__LOOP(__head)(p, p->from, batch, token, head + i < end ? head + i : head) + at.first;
+            FA__LOOP(_row_view) in = FA__LOOP(_row_like)(from[i], &first), in2 = FA__LOOP(_row_like)(from[i] + p->second, &second);
+            FA__LOOP(_row_hold)(&held[i][0], FA__LOOP(_slots)(place, p, 2 * i), &in, 0.0f);
+            FA__LOOP(_row_hold)(&held[i][1], FA__LOOP(_slots)(place, p, 2 * i + 1), &in2, 0.0f);
+        }
+        if (head == begin) { /* while the first loads are under way */
+            const int64_t col = at.first + FA__LOOP(_row_col)(&first, 0, 0);
+            FA__UNROLL
+            for (int h = 0; h < 2; h++) {
+                int64_t pair = p->interleaved ? (col + h * p->second) / 2 : col + h * (count / 2);
+                FA__LOOP(__angles)(c + h * (count / 2), s + h * (count / 2), count / 2, p, pair, position);
+            }
+        }
+        FA__LOOP(_row_wait)();
+        FA__UNROLL
+        for (int i = 0; i < HEADS; i++) {
+            if (head + i < end) {
+                FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head + i) + at.first;
+                FA__LOOP(_row_view) in = FA__LOOP(_row_like)(from[i], &first), in2 = FA__LOOP(_row_like)(from[i] + p->second, &second);
+                FA__LOOP(_row_view) out = FA__LOOP(_row_like)(to, &first), out2 = FA__LOOP(_row_like)(to + p->second, &second);
+                if (p->rows.stream) FA__LOOP(_row_stream)(&out), FA__LOOP(_row_stream)(&out2);
+                FA__LOOP(_row_get)(a, &held[i][0], &in, 0);
+                FA__LOOP(_row_get)(b, &held[i][1], &in2, 0);
+                if (p->interleaved) {
+                    FA__LOOP(__neighbours)(a, c, s, count / 2);
+                    FA__LOOP(__neighbours)(b, c + count / 2, s + count / 2, count / 2);
+                } else {
+                    FA__UNROLL
+                    for (int j = 0; j < count; j++) {
+                        float x = a[j], y = b[j];
+                        a[j] = x * c[j] - y * s[j], b[j] = y * c[j] + x * s[j];
+                    }
+                }
+                FA__LOOP(_row_store)(&out, 0, a);
+                FA__LOOP(_row_store)(&out2, 0, b);
+            }
+        }
+    }
+
+    /* What is not rotated: this segment's share of it, unless it is in its place. */
+    const int64_t tail = 2 * (int64_t)p->half + (p->cut.count > 1 ? at.first / p->cut.length * p->tail_step : 0);
+    const int64_t left = p->head_dim - tail;
+    for (int head = left > 0 ? begin : end; head < end; head++) {
+        const FA__ELEMENT *from = FA__LOOP(__head)(p, p->from, batch, token, head) + tail;
+        FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head) + tail;
+        if (from == to) continue;
+        FA__LOOP(_row_view) in = FA__LOOP(_row_at)(from, left < p->tail_step ? left : p->tail_step, team);
+        FA__LOOP(_row_view) out = FA__LOOP(_row_like)(to, &in);
+        if (p->rows.stream) FA__LOOP(_row_stream)(&out);
+        for (int64_t piece = 0, pieces = FA__LOOP(_row_pieces)(&in); piece < pieces; piece++) {
+            FA__LOOP(_row_load)(a, &in, piece, 0.0f);
+            FA__LOOP(_row_store)(&out, piece, a);
+        }
+    }
+}
+#endif
+
+#if FA__DIRECTIONS & FA__ROWS_BACKWARD
+/* One kernel serves both directions: fa/rope.h never runs this one. */
+FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    (void)p, (void)row, (void)team, (void)place;
+}
+#endif

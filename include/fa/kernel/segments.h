@@ -1,0 +1,86 @@
+/**
+ * @file segments.h
+ * @brief Rows cut into segments that a team takes at once, for kernels whose elements do not wait for each other.
+ *
+ * Such a kernel hands segments to kernel/rows_run.h as if they were rows: whatever the matrix looks like, a team has a few
+ * vectors a thread, all under way together, and there are as many teams as there is work for.
+ */
+#ifndef FA_KERNEL_SEGMENTS_H
+#define FA_KERNEL_SEGMENTS_H
+
+#include <fa/kernel/divider.h>
+#include <fa/kernel/rows.h>
+
+/** @cond PRIVATE */
+/* Threads of a segment on GPUs: two waves of a warp's latency and enough blocks to balance the processors. */
+#if !defined(FA__SEGMENT_THREADS)
+#define FA__SEGMENT_THREADS 256
+#endif
+/* Of rows that are too long for a block's registers and that are looked at once (FA__ONCE_FORWARD): bytes of a piece, for a
+ * thread, and blocks that shall fit in a processor. */
+#if !defined(FA__ONCE_BYTES)
+#define FA__ONCE_BYTES 32
+#endif
+#if !defined(FA__ONCE_RESIDENT)
+#define FA__ONCE_RESIDENT 4
+#endif
+
+typedef struct fa__segments {
+    int64_t rows, cols, length; /* of the matrix; of a segment */
+    int64_t count;              /* segments of a row */
+    fa__divider divider;
+} fa__segments;
+
+/* The columns of a segment, `first` to `first + cols` of row `row`. */
+typedef struct fa__segment {
+    int64_t row, first, cols;
+} fa__segment;
+
+/* Cuts rows into segments of at most `most` bytes, a multiple of 128, equally long but for the last, at such multiples. */
+static inline FA_UNUSED fa__segments fa__cut(fa__rows *r, int64_t rows, int64_t cols, int element_bytes, int aligned, int64_t most) {
+    fa__segments s;
+    const int64_t line = 128 / element_bytes;
+    int64_t room = most / element_bytes;
+    if (!aligned && room > line) room -= line; /* a segment then touches another vector at its end */
+    s.rows = rows, s.cols = cols;
+    s.count = (cols + room - 1) / room;
+    if (s.count < 1) s.count = 1;
+    s.length = ((cols + s.count - 1) / s.count + line - 1) / line * line;
+    if (s.count == 1) s.length = cols;
+    s.divider = fa__divider_of(s.count <= INT32_MAX ? (uint32_t)s.count : 1u);
+    r->rows = rows * s.count;
+    r->cols = s.length;
+    return s;
+}
+
+/* i / divisor, fast if what is counted is known to be `small`. */
+FA_HOOK int64_t fa__quotient(int64_t i, int64_t divisor, fa__divider by, int small) {
+    return small ? (int64_t)fa__divide((uint32_t)i, by) : i / divisor;
+}
+
+/* Segment number i: the first of no columns if there is none. */
+FA_HOOK fa__segment fa__segment_at(const fa__segments *s, int64_t i, int64_t segments) {
+    fa__segment at = {i, 0, s->cols};
+    if (s->count > 1) {
+        at.row = fa__quotient(i, s->count, s->divider, segments <= INT32_MAX);
+        at.first = (i - at.row * s->count) * s->length;
+        at.cols = s->cols - at.first < s->length ? s->cols - at.first : s->length;
+    }
+    if (i >= segments) at.row = at.first = at.cols = 0;
+    return at;
+}
+
+/* A matrix's first element of a segment. */
+FA_HOOK void *fa__element(const fa_matrix *m, const fa__segment *at, size_t element_bytes) {
+    return (char *)m->data + (at->row * m->stride_row + at->first) * (int64_t)element_bytes;
+}
+
+/* The same elements in one row, where there is nothing between rows. */
+static inline FA_UNUSED int fa__flat(const fa_matrix *m, int count, int64_t rows, int64_t cols) {
+    for (int i = 0; i < count; i++)
+        if (rows > 1 && m[i].stride_row != cols) return 0;
+    return cols <= INT64_MAX / rows;
+}
+/** @endcond */
+
+#endif
