@@ -126,12 +126,17 @@ primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 
 rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"
 
 # The kernels that work row by row: the same mistakes.
-for header in row_softmax.h swiglu.h cross_entropy.h rope.h; do
+row_kernels="row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h"
+every_gpu="write FA_CPU, or 80, which is every GPU, or leave it out"
+for header in $row_kernels; do
     for by in cc clang c++; do
         primitive $header '#define FA_DTYPE FA_F32'; rejects $by "$header without FA_NAME" "fa/$header: define FA_NAME"
         primitive $header '#define FA_NAME bad'; rejects $by "$header without FA_DTYPE" "bad: define FA_DTYPE"
         primitive $header '#define FA_NAME bad' '#define FA_DTYPE FA_FLOAT'; rejects $by "$header with a misspelt FA_DTYPE" "bad: define FA_DTYPE"
-        primitive $header "$tile" '#define FA_ARCH 75'; rejects $by "$header with FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80 or 90"
+        primitive $header '#define FA_NAME bad' '#define FA_DTYPE 7'; rejects $by "$header with an unknown FA_DTYPE" "bad: define FA_DTYPE"
+        for number in 75 90 FA_GPU; do
+            primitive $header "$tile" "#define FA_ARCH $number"; rejects $by "$header with FA_ARCH $number" "bad: FA_ARCH is $number: $every_gpu"
+        done
         primitive $header "$tile" '#define FA_ARCH 80'; rejects $by "$header with FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
     done
 done
@@ -157,19 +162,10 @@ for by in cc clang c++; do
     ok $? "$by: an activation without its derivative does not compile" "$work/log"
 done
 
-# The kernels that work row by row, and their primitives.
-for kernel in row_softmax layernorm rmsnorm cross_entropy swiglu rope; do
-    primitive $kernel.h '#define FA_DTYPE FA_F32'; rejects cc "$kernel.h without FA_NAME" "fa/$kernel.h: define FA_NAME"
-    primitive $kernel.h '#define FA_NAME bad'; rejects cc "$kernel.h without FA_DTYPE" "bad: define FA_DTYPE"
-    primitive $kernel.h '#define FA_NAME bad' '#define FA_DTYPE 7'; rejects cc "$kernel.h with an unknown FA_DTYPE" "bad: define FA_DTYPE"
-    primitive $kernel.h "$tile" '#define FA_ARCH 75'; rejects cc "$kernel.h with FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80"
-    primitive $kernel.h "$tile" '#define FA_ARCH 80'; rejects cc "$kernel.h with FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
-done
+# Weights, and the primitives of rows.
 for kernel in layernorm rmsnorm; do
     primitive $kernel.h "$tile" '#define FA_WEIGHT_DTYPE 9'; rejects cc "$kernel.h with FA_WEIGHT_DTYPE 9" "bad: FA_WEIGHT_DTYPE"
 done
-primitive swiglu.h "$tile" 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
-rejects cc "swiglu.h with FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
 primitive row.h '#define FA_DTYPE FA_F32' '#define FA_COLS 16'; rejects cc "row.h without FA_NAME" "fa: define FA_NAME"
 primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h without FA_DTYPE" "bad: define FA_DTYPE"
 primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: define FA_COLS"
@@ -179,6 +175,10 @@ primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "ro
 primitive reduce.h; rejects cc "reduce.h without FA_NAME" "fa: define FA_NAME"
 for blocks in 0 17; do
     primitive reduce.h '#define FA_NAME bad' "#define FA_BLOCKS $blocks"; rejects cc "reduce.h with FA_BLOCKS $blocks" "bad: FA_BLOCKS"
+done
+for number in 75 90; do
+    primitive row.h "$tile" '#define FA_COLS 16' "#define FA_ARCH $number"; rejects cc "row.h with FA_ARCH $number" "bad: FA_ARCH is $number: $every_gpu"
+    primitive reduce.h '#define FA_NAME bad' "#define FA_ARCH $number"; rejects cc "reduce.h with FA_ARCH $number" "bad: FA_ARCH is $number: $every_gpu"
 done
 
 if [ -z "$NVCC" ]; then
@@ -242,5 +242,11 @@ accepts nvcc "a kernel of FA_ARCH 90 primitives for sm_90a" $arch
 compile nvcc -arch=sm_90
 [ $? != 0 ] && grep -q 'FA_ARCH_90_needs_nvcc_arch_sm_90a' "$work/log"
 ok $? "nvcc: it is refused by name in plain sm_90" "$work/log"
+# What has one schedule for every GPU.
+for header in $row_kernels; do
+    primitive $header "$tile" '#define FA_ARCH 90'; rejects nvcc "$header with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
+done
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_ARCH 90'; rejects nvcc "row.h with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
+primitive reduce.h '#define FA_NAME bad' '#define FA_ARCH 90'; rejects nvcc "reduce.h with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
 attention; rejects nvcc "sm_75" "compile with -arch=sm_80" -arch=sm_75
 tap_end

@@ -89,7 +89,8 @@ done
 # (FA__...) and documented values (FA_OPERAND_A, ...) stay; a second instance adds nothing at all.
 macros() { $CC -std=c11 -I"$INCLUDE" -dM -E "$1" | sort; }
 parameters="FA_NAME FA_DTYPE FA_HEAD_DIM FA_HEAD_DIM_V FA_MASK FA_SCORE FA_USER_ARGS FA_API FA_ARCH FA_SUB FA_DECLARE FA_BLOCK_M
-    FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS FA_THREADS FA_HOLD FA_KEEP FA_BLOCKS FA_ACTIVATION"
+    FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS FA_THREADS FA_HOLD FA_KEEP FA_PIECES FA_BLOCKS
+    FA_ACTIVATION FA_WEIGHT_DTYPE"
 public="FA_OPERAND_A FA_OPERAND_B FA_OPERAND_BT FA_BLOCK FA_POINTER FA_TMA FA_SHARED FA_FRAGMENT"
 find "$INCLUDE/fa" -name '*.h' -exec sed -n 's/^# *define  *\([A-Za-z_0-9]*\).*/\1/p' {} + | sort -u >"$work/ours.txt"
 for header in $templates; do
@@ -112,12 +113,16 @@ for header in $templates; do
     [ ! -s "$work/leaks.txt" ]
     ok $? "a second instance of $header changes no macro" "$work/leaks.txt"
 done
-{ cat "$work/before.c"; printf '#define FA_API FA_EXTERN\n#define FA_DECLARE\n#define FA_NAME declared\n#include <fa/attention.h>\n'; } >"$work/declared.c"
-macros "$work/declared.c" | comm -13 "$work/before.txt" - | awk '{ sub(/\(.*/, "", $2); print $2 }' >"$work/new.txt"
-: >"$work/leaks.txt"
-for parameter in $parameters; do grep -x "$parameter" "$work/new.txt" >>"$work/leaks.txt"; done
-[ ! -s "$work/leaks.txt" ]
-ok $? "attention.h with FA_DECLARE leaves no parameter behind" "$work/leaks.txt"
+for header in attention.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h; do
+    { cat "$work/before.c"; printf '#define FA_API FA_EXTERN\n#define FA_DECLARE\n#define FA_NAME declared\n#include <fa/%s>\n' $header; } >"$work/declared.c"
+    $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/declared.c" >"$work/log" 2>&1
+    ok $? "$header with FA_DECLARE" "$work/log"
+    macros "$work/declared.c" | comm -13 "$work/before.txt" - | awk '{ sub(/\(.*/, "", $2); print $2 }' >"$work/new.txt"
+    : >"$work/leaks.txt"
+    for parameter in $parameters; do grep -x "$parameter" "$work/new.txt" >>"$work/leaks.txt"; done
+    [ ! -s "$work/leaks.txt" ]
+    ok $? "$header with FA_DECLARE leaves no parameter behind" "$work/leaks.txt"
+done
 
 if [ -z "$NVCC" ]; then
     skip "headers under nvcc: not found"

@@ -50,6 +50,54 @@ try "fa/softmax.h" <<'INSTANCE'
 #include <fa/softmax.h>
 #define FA_REFERENCE_SOFTMAX
 INSTANCE
+try "fa/row_softmax.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#include <fa/row_softmax.h>
+#define FA_REFERENCE_ROW_SOFTMAX
+INSTANCE
+try "fa/layernorm.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#include <fa/layernorm.h>
+#define FA_REFERENCE_LAYERNORM
+INSTANCE
+try "fa/rmsnorm.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#include <fa/rmsnorm.h>
+#define FA_REFERENCE_RMSNORM
+INSTANCE
+try "fa/cross_entropy.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#include <fa/cross_entropy.h>
+#define FA_REFERENCE_CROSS_ENTROPY
+INSTANCE
+try "fa/swiglu.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#include <fa/swiglu.h>
+#define FA_REFERENCE_SWIGLU
+INSTANCE
+try "fa/rope.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#include <fa/rope.h>
+#define FA_REFERENCE_ROPE
+INSTANCE
+try "fa/row.h" <<'INSTANCE'
+#define FA_NAME  NAME
+#define FA_DTYPE FA_F32
+#define FA_COLS  1024
+#include <fa/row.h>
+#define FA_REFERENCE_ROW
+INSTANCE
+try "fa/reduce.h" <<'INSTANCE'
+#define FA_NAME NAME
+#include <fa/reduce.h>
+#define FA_REFERENCE_REDUCE
+INSTANCE
 # What sm_90a alone has: the reference's prototypes, declared as nvcc wants them after the instance. In C++ a wrong one
 # would be one more overload, of which decltype says that it is ambiguous.
 try_device() { # name, mark in the reference, qualifier: the instance comes on standard input

@@ -60,6 +60,8 @@
 
 #include <fa/kernel/team.h>
 
+#include <fa/arch/every_gpu.h>
+
 #include <fa/arch/begin.h>
 #define FA__RED(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #if !defined(FA_BLOCKS)

@@ -82,6 +82,8 @@
 #include <fa/kernel/team.h>
 #include <fa/philox.h>
 
+#include <fa/arch/every_gpu.h>
+
 #include <fa/arch/begin.h>
 #define FA__ROW(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>

@@ -39,6 +39,18 @@
 #define FA_BLOCK_N 48
 #define FA_STAGES 3
 #include <fa/attention.h>
+/* With tiles of their own for many keys. */
+#define FA_NAME g_128
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 128
+#include <fa/attention.h>
+#define FA_NAME g_256
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 256
+#define FA_MASK fa_causal
+#include <fa/attention.h>
+static const instance wide_128 = {"g_128", MASK_full, SCORE_none, FA_BF16, 128, 128, g_128_forward, g_128_plan, g_128_workspace};
+static const instance wide_256 = {"g_256", MASK_causal, SCORE_none, FA_F16, 256, 256, g_256_forward, g_256_plan, g_256_workspace};
 static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
 #endif
 
@@ -89,6 +101,26 @@ static shape busy_shape(void) {
     s.q.bshd = s.k.bshd = 1;
     return s;
 }
+
+#if TEST_SCHEDULE == 90
+/* With many keys an instance may take other tiles than with few: it must say so, and be right with either. */
+static void many_keys(const instance *of) {
+    int tiles[2];
+    double worst = 0;
+    for (int i = 0; i < 2; i++) {
+        shape s = shape_plain(1, 2, 1, 333, i ? 3333 : 777);
+        problem p;
+        fa_plan plan;
+        problem_new(&p, of, &s, check_place, &random_numbers);
+        if (of->plan(&p.args, &plan) != FA_OK) tap_note("%s_plan: %s", of->name, fa_last_error());
+        tiles[i] = plan.block_m * 1000 + plan.block_n;
+        problem_delete(&p);
+        tap_ok(check_shape(of, &s, &random_numbers, &worst), "%s: %d keys, tiles of %d x %d (largest error %.2g of what is allowed)", of->name,
+               s.seqlen_k, plan.block_m, plan.block_n, worst);
+    }
+    tap_ok(tiles[0] != tiles[1], "%s: other tiles for many keys", of->name);
+}
+#endif
 
 static void repeats(const instance *of) {
     enum { RUNS = 1000 };
@@ -248,6 +280,9 @@ int main(void) {
 #if TEST_SCHEDULE == 90
     schedule(&chosen_90, 90);
     rounds(&chosen_90);
+    many_keys(&bf16);
+    many_keys(&wide_128);
+    many_keys(&wide_256);
     repeats(&chosen_90);
 #else
     tap_skip("the schedule and the primitives of sm_90a: the GPU, or what this was compiled for, is another");

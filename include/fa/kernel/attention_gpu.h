@@ -75,59 +75,32 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
 #include <fa/arch/unbind.h>
 #define FA__BIND 90
 #include <fa/arch/bind.h>
-#include <fa/kernel/attention_tiles.h>
+#define FA__LONG 0
 #define FA__VARIANT _sm90
-#include <fa/kernel/attention_warpgroups.h>
-FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
-            "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
+#include <fa/kernel/attention_gpu_90.h>
+#if FA__LONG_FROM
+#undef FA__LONG
+#define FA__LONG 1
+#define FA__VARIANT _sm90_long
+#include <fa/kernel/attention_gpu_90.h>
+#endif
+#undef FA__LONG
 
-#if FA__FILL_90
-static __global__ void __launch_bounds__(FA__LOOP(_threads), 1) FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) {
-    FA__LOOP(_run)(&launch, (FA__LOOP(_shared) *)fa__shared);
-}
+/* The one of the two for these arguments, with `call` its function. */
+#if FA__LONG_FROM
+#define FA__CHOOSE_90(call, ...) \
+    ((args)->seqlen_k >= FA__LONG_FROM ? FA__ATTN(_sm90_long##call)(__VA_ARGS__) : FA__ATTN(_sm90##call)(__VA_ARGS__))
 #else
-static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) { (void)launch; }
+#define FA__CHOOSE_90(call, ...) FA__ATTN(_sm90##call)(__VA_ARGS__)
 #endif
 
-static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
-    FA__LOOP(_launch) launch;
-    int device, processors;
-    fa_status status = FA__ATTN(__prepare)(args, &launch.p, FA_BLOCK_M);
-    if (status != FA_OK || launch.p.items == 0) return status;
-    const fa_attention_args *a = &launch.p.args;
-    memset(&launch.k, 0, sizeof launch.k);
-    memset(&launch.v, 0, sizeof launch.v);
-    if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
-    if (a->seqlen_k > 0) {
-        if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
-        if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
-    }
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
-    uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
-    FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
-    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads), sizeof(FA__LOOP(_shared)),
-                      sizeof(FA__LOOP(_shared)), &launch, stream);
-}
-static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
-    fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
-    if (status != FA_OK || !plan) return status;
-    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__LOOP(_groups) * 4);
-    plan->schedule = "sm_90a";
-    plan->arch = 90;
-    plan->threads = FA__LOOP(_threads);
-    plan->shared_bytes = sizeof(FA__LOOP(_shared));
-    return FA_OK;
-}
-
 /* Whether this schedule can run on the current device: 1 or 0; -1 if it must (FA_ARCH 90) and cannot, with *status. */
-static FA_UNUSED int FA__LOOP(_usable)(fa_status *status) {
+static FA_UNUSED int FA__ATTN(_sm90_usable)(fa_status *status) {
     struct cudaFuncAttributes kernel;
     int device, major = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (error == cudaSuccess && (major == 9 || !FA__HAS_80)) error = cudaFuncGetAttributes(&kernel, (const void *)FA__LOOP(_kernel));
+    if (error == cudaSuccess && (major == 9 || !FA__HAS_80)) error = cudaFuncGetAttributes(&kernel, (const void *)FA__ATTN(_sm90_kernel));
     if (error != cudaSuccess) {
         *status = fa__cuda_failed(error, FA__STR(FA__ATTN()), "finding the kernel");
         return -1;
@@ -138,9 +111,6 @@ static FA_UNUSED int FA__LOOP(_usable)(fa_status *status) {
                        FA__STR(FA__ATTN()), device, major, FA__COMPILED_FOR);
     return -1;
 }
-#undef FA__LOOP
-#undef FA__VARIANT
-#include <fa/kernel/attention_tiles_end.h>
 #endif
 
 /** Attention forward: launches on the stream and returns. */
@@ -151,7 +121,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     if (status != FA_OK || p.items == 0) return status;
     int usable = FA__ATTN(_sm90_usable)(&status);
     if (usable < 0) return status;
-    if (usable) return FA__ATTN(_sm90_forward)(args, stream);
+    if (usable) return FA__CHOOSE_90(_forward, args, stream);
 #endif
 #if FA__HAS_80
     return FA__ATTN(_sm80_forward)(args, stream);
@@ -201,7 +171,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     if (!plan) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: plan is NULL: point it to an fa_plan", FA__STR(FA__ATTN()));
 #if FA__HAS_90
     if ((usable = FA__ATTN(_sm90_usable)(&status)) < 0) return status;
-    if (usable && (status = FA__ATTN(_sm90_plan)(args, &p, plan)) != FA_OK) return status;
+    if (usable && (status = FA__CHOOSE_90(_plan, args, &p, plan)) != FA_OK) return status;
 #endif
 #if FA__HAS_80
     if (!usable && (status = FA__ATTN(_sm80_plan)(args, &p, plan)) != FA_OK) return status;
@@ -214,5 +184,8 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
 }
 #undef FA__HAS_80
 #undef FA__HAS_90
+#undef FA__LONG_FROM
+#undef FA__TABLE_LONG_FROM
+#undef FA__CHOOSE_90
 #undef FA__FILL_90
 #undef FA__EMPTY_THREADS

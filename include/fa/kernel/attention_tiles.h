@@ -25,27 +25,62 @@
 #define FA__TABLE_RESIDENT 1
 #elif FA__ARCH == 90
 /* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
- * have, or the 160 of three; K and V in two stages and Q must fit in 227 KB. */
-#if FA__WIDEST <= 64 /* O is small: a third warpgroup, so that two are in the softmax, which binds here */
+ * have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, Q twice if possible. Where few keys and many want
+ * different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and more. */
+#define FA__TABLE_M 128
+#define FA__TABLE_STAGES 2
+#if FA__WIDEST <= 64
+/* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short diagonal, and hooks, and
+ * masks that read memory, want more registers. */
+#if FA__HAS_MASK && !FA__MASK_NEEDS && !FA__HAS_SCORE
+#define FA__TABLE_LONG_FROM 3072
+#else
+#define FA__TABLE_LONG_FROM 0
+#endif
+#if FA__LONG || (!FA__HAS_MASK && !FA__HAS_SCORE)
+#undef FA__TABLE_M
 #define FA__TABLE_M 192
+#else
+#undef FA__TABLE_STAGES
+#define FA__TABLE_STAGES 3
+#endif
 #define FA__TABLE_N 128
 #elif FA__WIDEST <= 128
-#define FA__TABLE_M 128
-#if FA__HAS_MASK /* what is wasted beyond a diagonal grows with N */
+/* The more keys a step has, the less its overhead weighs; and the more is wasted beyond a diagonal, or beyond the last key. */
+#if FA__HAS_MASK || FA__HAS_SCORE
+#define FA__TABLE_LONG_FROM 0
+#else
+#define FA__TABLE_LONG_FROM 1536
+#endif
+#if !FA__LONG
 #define FA__TABLE_N 128
 #else
 #define FA__TABLE_N 176
 #endif
 #elif FA__WIDEST <= 192
-#define FA__TABLE_M 128
+#define FA__TABLE_LONG_FROM 0
 #define FA__TABLE_N 112
 #else
-#define FA__TABLE_M 128
+#if FA__HAS_MASK
+#define FA__TABLE_LONG_FROM 3072
+#else
+#define FA__TABLE_LONG_FROM 0
+#endif
+#if FA__HAS_MASK && !FA__LONG
+#define FA__TABLE_N 64
+#else
 #define FA__TABLE_N 80
 #endif
+#endif
 #define FA__TABLE_WARPS (FA__TABLE_M / 16)
-#define FA__TABLE_STAGES 2
 #define FA__TABLE_RESIDENT 1
+#if !defined(FA__LONG_FROM)
+#if defined(FA_BLOCK_M) || defined(FA_BLOCK_N) || defined(FA_WARPS) || defined(FA_STAGES)
+#define FA__LONG_FROM 0
+#else
+#define FA__LONG_FROM FA__TABLE_LONG_FROM
+#endif
+#endif
 #elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128

@@ -1,24 +1,23 @@
-/* attention_warpgroups.h: the forward for sm_90a: a warp that loads, warpgroups that multiply (FlashAttention-3, Shah et al., arXiv
- * 2407.08608; the timeline is in doc/how_it_works.md).
+/* attention_warpgroups.h: the forward for sm_90a: warps that plan and load, warpgroups that multiply (after FlashAttention-3, Shah et al.,
+ * arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
  *
- * One thread block stays on each multiprocessor and works through its share of the blocks of FA_BLOCK_M queries. Its first
- * warp, the producer, decides which tiles of keys come next and has the copy engine bring them into rings of buffers; with
- * each goes a note: which tile, whether the mask must look at it, whether it is the last of its block. FA_WARPS / 4
+ * One thread block stays on each multiprocessor and works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner,
+ * runs ahead and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or last of
+ * its block. A thread each follows the notes for Q, K and V, and has the copy engine bring them into rings of buffers. FA_WARPS / 4
  * warpgroups of consumers take 64 queries each and read the same tiles.
  *
- * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one, and computes the softmax of S'
- * while P V runs. Between warpgroups: they take turns with the tensor cores, so that one's softmax falls under the other's
- * products. The stream of tiles does not break between blocks: S' then belongs to the next block, whose Q arrives while
- * the last softmax of this one runs.
+ * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one, and computes the softmax of S' while P V
+ * runs, and while other warpgroups' products do. The stream of tiles does not break between blocks: S' then belongs to the
+ * next block, whose Q came while this one was computed, and O leaves under the next products.
  *
- * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole warp,
- * and no product, nor a definition of its registers, under a condition. So the first step multiplies a P and V that do
- * not exist, and the last one a Q and K: their results are dropped. */
+ * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole warp, and no
+ * product, nor a definition of its registers, under a condition. So the very first step multiplies a P and V that do not
+ * exist, and drops the result. */
 
 #define FA__WIDE FA__HAS_SCORE /* half types: scores stay in range without a hook (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
-/* Consumers, and what they and the producer get of a multiprocessor's registers, which are 512 times the 128 threads of a
+/* Consumers, and what they and the producers get of a multiprocessor's registers, which are 512 times the 128 threads of a
  * warpgroup. */
 #if FA_WARPS == 12
 #define FA__GROUPS 3
@@ -30,7 +29,7 @@
 #else
 #define FA__GROUPS 1
 #endif
-#if FA__HAS_MASK /* the producer judges tiles */
+#if FA__HAS_MASK /* the planner judges tiles */
 #define FA__REGISTERS 232
 #define FA__PRODUCER_REGISTERS 40
 #else
@@ -52,7 +51,7 @@ enum {
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     /* Where there is room, Q of the next block comes before this one is done. */
     FA__LOOP(_q_stages) = FA__LOOP(_ring_bytes) + 2 * FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qo)) <= 226 * 1024 ? 2 : 1,
-    FA__LOOP(_notes) = 16,  /* how far the scheduler is ahead */
+    FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
     FA__LOOP(_masked) = 1, FA__LOOP(_last) = 2, FA__LOOP(_first) = 4, FA__LOOP(_end) = 8, FA__LOOP(_note_bits) = 4,
     FA__LOOP(_loaders) = 3,

@@ -10,6 +10,6 @@
 #elif !defined(FA_API)
 #define FA_API static FA_UNUSED
 #endif
-#if !defined(FA_ARCH) && defined(__CUDACC__)
-#define FA_ARCH 80
+#if !defined(FA_DECLARE)
+#include <fa/arch/every_gpu.h>
 #endif

@@ -2,7 +2,7 @@
  *
  *   in registers       a few lanes, a warp or a block hold a row; the other teams of the processor hide its latency
  *   in shared memory   of a block, or of the blocks of a cluster (compute capability 9.0), where rows are longer
- *   nowhere            longer rows still are read again
+ *   nowhere            longer rows still are read again, and rows that are looked at once
  */
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows_launch.h>
@@ -15,11 +15,17 @@
 
 #define FA__VARIANT _held
 #define FA__DIRECTIONS FA__ROWS_FORWARD
+#if FA__ONCE_FORWARD
+#define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
+#else
 #define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
+#endif
 #define FA_THREADS 1
 #include <fa/kernel/rows_gpu_parts.h>
 #if FA__CUT_FORWARD
-FA__ROWS_KERNEL(_forward, FA__SEGMENT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
+FA__ROWS_KERNEL(_forward, FA__CUT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
+#elif FA__ONCE_FORWARD
+FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__ONCE_THREADS / FA__TEAM_THREADS, FA__TEAM_OPEN)
 #else
 FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
 #endif
@@ -32,7 +38,7 @@ FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
 #define FA_THREADS 1
 #include <fa/kernel/rows_gpu_parts.h>
 #if FA__CUT_BACKWARD
-FA__ROWS_KERNEL(_backward, FA__SEGMENT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
+FA__ROWS_KERNEL(_backward, FA__CUT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
 #else
 FA__ROWS_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
 #endif
@@ -51,7 +57,7 @@ FA__ROWS_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_parts.h>
 #if FA__ONCE_FORWARD
-FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_RESIDENT, FA__SLOT_OPEN)
+FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_THREADS / FA__SLOT_THREADS, FA__SLOT_OPEN)
 #elif !FA__CUT_FORWARD
 FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #endif
@@ -62,30 +68,42 @@ FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #undef FA__VARIANT
 #endif
 
-static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+/* Segments, which fit in a block as they are cut. */
+static FA_UNUSED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *kernel, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
-    int tensors = backward ? FA__HELD_BACKWARD : FA__HELD_FORWARD;
-    (void)threads;
-    const void *held = backward ? (const void *)FA__ROWS(_held_back_kernel_backward) : (const void *)FA__ROWS(_held_kernel_forward);
-    if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, FA__TEAM_BYTES(tensors)))
+    if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS))
+        return fa__launch_rows(name, kernel, &p->rows, 0, p, stream);
+    return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
+                    FA__CUT_THREADS);
+}
+/* Rows: `held` if they fit in a block, else `slots`. */
+static FA_UNUSED fa_status FA__ROWS(__run_whole)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *slots,
+                                                 size_t scratch, fa_stream stream) {
+    const char *name = FA__STR(FA__ROWS());
+    const int element = (int)sizeof(FA__ELEMENT);
+    if (once ? fa__rows_once(&p->rows, element, aligned)
+             : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS))
         return fa__launch_rows(name, held, &p->rows, 0, p, stream);
-#if FA__CUT_FORWARD && FA__CUT_BACKWARD /* segments fit */
-    return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a thread block", name, (long long)p->rows.cols);
-#else
-#if FA__CUT_FORWARD
-    const void *slots = (const void *)FA__ROWS(_slots_kernel_backward);
-#elif FA__CUT_BACKWARD
-    const void *slots = (const void *)FA__ROWS(_slots_kernel_forward);
-#else
-    const void *slots = backward ? (const void *)FA__ROWS(_slots_kernel_backward) : (const void *)FA__ROWS(_slots_kernel_forward);
-#endif
-    const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
-    fa_status status = fa__rows_split(&p->rows, name, slots, (int)sizeof(FA__ELEMENT), aligned, tensors, scratch);
+    fa_status status = fa__rows_split(&p->rows, name, slots, element, aligned, tensors, scratch);
     if (status != FA_OK) return status;
-#if FA__ONCE_FORWARD
-    if (!backward) p->rows.slot_bytes = 0;
-#endif
+    if (once) p->rows.slot_bytes = 0;
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
+}
+static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+    (void)threads;
+    if (backward) {
+#if FA__CUT_BACKWARD
+        return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, (const void *)FA__ROWS(_held_back_kernel_backward), stream);
+#else
+        return FA__ROWS(__run_whole)(p, FA__HELD_BACKWARD, 0, aligned, (const void *)FA__ROWS(_held_back_kernel_backward),
+                                     (const void *)FA__ROWS(_slots_kernel_backward), sizeof(FA__ROWS(_slots_reduce_shared)), stream);
+#endif
+    }
+#if FA__CUT_FORWARD
+    return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, (const void *)FA__ROWS(_held_kernel_forward), stream);
+#else
+    return FA__ROWS(__run_whole)(p, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, (const void *)FA__ROWS(_held_kernel_forward),
+                                 (const void *)FA__ROWS(_slots_kernel_forward), sizeof(FA__ROWS(_slots_reduce_shared)), stream);
 #endif
 }
 #undef FA__ROW_COLS

@@ -25,6 +25,22 @@
 #if !defined(FA__LANE_BLOCK)
 #define FA__LANE_BLOCK 128
 #endif
+/* Rows that are looked at once (FA__ONCE_FORWARD), piece by piece, the next one under way while one is looked at: bytes of a
+ * piece, for a thread; vectors of 16 bytes that a thread shall have of rows that lanes of a warp share, and of longer ones,
+ * so many that what a thread does once a row weighs little, and no more, so that there are many threads even of few rows;
+ * threads that shall fit in a processor. */
+#if !defined(FA__ONCE_BYTES)
+#define FA__ONCE_BYTES 64
+#endif
+#if !defined(FA__ONCE_LANE_VECTORS)
+#define FA__ONCE_LANE_VECTORS 8
+#endif
+#if !defined(FA__ONCE_VECTORS)
+#define FA__ONCE_VECTORS 16
+#endif
+#if !defined(FA__ONCE_THREADS)
+#define FA__ONCE_THREADS 1024
+#endif
 /* Rows in shared memory: threads of a block; bytes that it holds as long as another block can be added to the cluster,
  * so that three blocks a processor take turns in loading, reducing and storing; and the largest cluster that every
  * device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
@@ -63,15 +79,31 @@ static inline FA_UNUSED int64_t fa__row_vectors(const fa__rows *r, int element_b
     return (r->cols * element_bytes + 15) / 16 + !aligned;
 }
 
-/* Whether a team holds a row in registers, `bytes` a thread; and its size, if so. */
-static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes) {
-    int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + bytes - 1) / bytes;
-    if (needed > FA__TEAM_THREADS) return 0;
+/* Rows dealt to teams of so many threads, or a few more. */
+static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed) {
     for (r->threads = 1; r->threads < needed && r->threads < 32;) r->threads *= 2;
     if (needed > 32) r->threads = (int)((needed + 31) / 32 * 32);
     r->teams = r->threads <= 32 ? FA__LANE_BLOCK / r->threads : 1;
     r->blocks = 1;
     r->slot_bytes = 0;
+}
+/* Whether a team of at most `most` threads holds a row in registers, `bytes` a thread; and its size, if so. */
+static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most) {
+    int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + bytes - 1) / bytes;
+    if (needed > most) return 0;
+    fa__rows_teams(r, needed);
+    return 1;
+}
+/* Whether one block takes a row that is looked at once; and the size of its team, if so. */
+static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int aligned) {
+    int64_t vectors = fa__row_vectors(r, element_bytes, aligned), needed = (vectors + FA__ONCE_VECTORS - 1) / FA__ONCE_VECTORS;
+    if (needed > FA__TEAM_THREADS) return 0;
+    if (needed < 32) {
+        needed = (vectors + FA__ONCE_LANE_VECTORS - 1) / FA__ONCE_LANE_VECTORS;
+        if (needed < 8) needed = (vectors + 3) / 4 < 8 ? (vectors + 3) / 4 : 8; /* neighbouring lanes read what lies together */
+        if (needed > 32) needed = 32;
+    }
+    fa__rows_teams(r, needed);
     return 1;
 }
 

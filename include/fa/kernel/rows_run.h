@@ -8,10 +8,11 @@
  *                         _forward(p, row, team, place) and _backward(p, row, team, place)
  *   FA__HELD_FORWARD      tensors that a row function holds while it looks at them more than once, and the same of the
  *   FA__HELD_BACKWARD     backward
- *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, so that long ones need not be held
+ *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, piece by piece, so that they need not be held
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
- *   FA__CUT_RESIDENT      optional: blocks that take segments and shall fit in a processor of a GPU (4)
+ *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (256), and such blocks that shall fit in
+ *   FA__CUT_RESIDENT      a processor (4)
  *
  *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
  *                         has an fa__sums `sums`; rows.tensors, the tensors that are held, is set; and the file defines
@@ -39,8 +40,14 @@
 #define FA__SUMS 0
 #endif
 #define FA__UNROLL_PIECES
+#if !defined(FA__CUT_THREADS)
+#define FA__CUT_THREADS 256
+#endif
 #if !defined(FA__CUT_RESIDENT)
-#define FA__CUT_RESIDENT 4
+#define FA__CUT_RESIDENT (1024 / FA__CUT_THREADS)
+#endif
+#if !defined(FA__ONCE_FORWARD)
+#define FA__ONCE_FORWARD 0
 #endif
 #if FA__ARCH == FA_CPU
 #include <fa/kernel/rows_cpu.h>
@@ -55,8 +62,8 @@ enum { /* bytes of a segment, for fa__cut() */
     FA__ROWS(__cut_forward) = FA__ROWS(_cpu_base_row_LENGTH) * (int)sizeof(FA__ELEMENT),
     FA__ROWS(__cut_backward) = FA__ROWS(__cut_forward)
 #else
-    FA__ROWS(__cut_forward) = FA__SEGMENT_THREADS * FA__TEAM_BYTES(FA__HELD_FORWARD),
-    FA__ROWS(__cut_backward) = FA__SEGMENT_THREADS * FA__TEAM_BYTES(FA__HELD_BACKWARD)
+    FA__ROWS(__cut_forward) = FA__CUT_THREADS * FA__TEAM_BYTES(FA__HELD_FORWARD),
+    FA__ROWS(__cut_backward) = FA__CUT_THREADS * FA__TEAM_BYTES(FA__HELD_BACKWARD)
 #endif
 };
 #endif
@@ -66,6 +73,7 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__ONCE_FORWARD
 #undef FA__CUT_FORWARD
 #undef FA__CUT_BACKWARD
+#undef FA__CUT_THREADS
 #undef FA__CUT_RESIDENT
 #undef FA__SUMS
 #undef FA__UNROLL_PIECES

@@ -12,19 +12,6 @@
 #include <fa/kernel/rows.h>
 
 /** @cond PRIVATE */
-/* Threads of a segment on GPUs: two waves of a warp's latency and enough blocks to balance the processors. */
-#if !defined(FA__SEGMENT_THREADS)
-#define FA__SEGMENT_THREADS 256
-#endif
-/* Of rows that are too long for a block's registers and that are looked at once (FA__ONCE_FORWARD): bytes of a piece, for a
- * thread, and blocks that shall fit in a processor. */
-#if !defined(FA__ONCE_BYTES)
-#define FA__ONCE_BYTES 32
-#endif
-#if !defined(FA__ONCE_RESIDENT)
-#define FA__ONCE_RESIDENT 4
-#endif
-
 typedef struct fa__segments {
     int64_t rows, cols, length; /* of the matrix; of a segment */
     int64_t count;              /* segments of a row */

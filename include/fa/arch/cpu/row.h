@@ -115,6 +115,22 @@ FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, cons
     FA__ROW(__narrow)(to + i, x + i, real - i);
 }
 
+typedef struct FA__ROW(_flight) {
+    char unused;
+} FA__ROW(_flight);
+FA__FN void FA__ROW(_start)(FA__ROW(_flight) * f, const FA__ROW(_view) * v, int64_t piece, float fill) {
+    (void)f, (void)v, (void)piece, (void)fill;
+}
+FA__FN void FA__ROW(_land)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_view) * v, int64_t piece, float fill) {
+    (void)f;
+    FA__ROW(_load)(x, v, piece, fill);
+}
+FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, int64_t col, float value) {
+    int64_t at = col - piece * FA__ROW(_LENGTH);
+    if (at >= 0 && at < FA__ROW(__real)(v, piece)) x[at] += value;
+}
+FA__FN float FA__ROW(_late)(FA__ELEMENT element) { return fa_load_element(&element, 0, FA_DTYPE); }
+
 typedef struct FA__ROW(_held) {
     float fill;
 } FA__ROW(_held);

@@ -44,6 +44,18 @@ FA__DEVICE void fa_sm80_unpack_bf16(float *low, float *high, uint32_t word) {
     *high = fa__from_bits(word & 0xFFFF0000u);
 }
 
+/* The larger of two halves, twice; the other one where one is NaN (PTX ISA, max). */
+FA__DEVICE uint32_t fa_sm80_max_f16(uint32_t a, uint32_t b) {
+    uint32_t r;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+FA__DEVICE uint32_t fa_sm80_max_bf16(uint32_t a, uint32_t b) {
+    uint32_t r;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+
 /* ---- across a warp ---- */
 
 /* The largest value, or the sum, among `owners` neighbouring lanes. */

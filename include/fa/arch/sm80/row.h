@@ -43,6 +43,10 @@ FA__FN int FA__ROW(__left)(const FA__ROW(_view) * v, int64_t piece) {
     int64_t left = v->cols == 0 ? 0 : v->cols + v->shift - piece * room;
     return left < room ? (int)left : room;
 }
+/* Whether every thread's vectors of a piece are the row's, from `begin` to `end`, and each is read or written at once. */
+FA__FN int FA__ROW(__whole)(const FA__ROW(_view) * v, int begin, int end) {
+    return v->width == 16 && begin == 0 && end == FA__ROW(_LENGTH) * v->threads;
+}
 FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) {
     if (FA_PIECES > 0) return FA_PIECES;
     int64_t room = (int64_t)FA__ROW(_LENGTH) * v->threads;
@@ -69,6 +73,7 @@ FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) {
 }
 FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
     int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    if (begin == 0 && end == FA__ROW(_LENGTH) * v->threads) return;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
@@ -218,6 +223,11 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
     const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads;
     int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
     uint32_t ragged = 0;
+    if (FA__ROW(__whole)(v, begin, end)) {
+        FA__UNROLL
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_load_once(raw + 4 * j, from + (j * v->threads + v->thread) * FA__ROW(_VECTOR));
+        return;
+    }
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
@@ -247,9 +257,15 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
     int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
     uint32_t raw[4 * FA__ROW(_VECTORS)], ragged = 0;
     FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + 4 * j, x + j * FA__ROW(_VECTOR));
+    if (FA__ROW(__whole)(v, begin, end)) {
+        FA__UNROLL
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_store_once(to + (j * v->threads + v->thread) * FA__ROW(_VECTOR), raw + 4 * j);
+        return;
+    }
+    FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        FA__ROW(__pack)(raw + 4 * j, x + j * FA__ROW(_VECTOR));
         if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_store_once(to + at, raw + 4 * j);
         else if (at < end && at + FA__ROW(_VECTOR) > begin) ragged |= 1u << j;
     }
@@ -260,6 +276,59 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
         for (int i = 4; i < 4 * FA__ROW(_VECTORS); i++) words[i % 4] = i / 4 == which ? raw[i] : words[i % 4];
         FA__ROW(__scatter)(to + at, words, at, begin, end, v->width);
     }
+}
+
+/* ---- rows that are looked at once, or an element of one ---- */
+
+typedef struct FA__ROW(_flight) {
+    uint32_t raw[4 * FA__ROW(_VECTORS)];
+} FA__ROW(_flight);
+FA__FN void FA__ROW(_start)(FA__ROW(_flight) * f, const FA__ROW(_view) * v, int64_t piece, float fill) {
+    FA__ROW(__fetch)(f->raw, v, piece, FA__ROW(__fill)(fill));
+}
+FA__FN void FA__ROW(_land)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_view) * v, int64_t piece, float fill) {
+    (void)v, (void)piece, (void)fill;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), f->raw + 4 * j);
+}
+/* Of halves, two at a time. */
+FA__FN float FA__ROW(_landed_max)(const float *x, const FA__ROW(_flight) * f, int count, float start) {
+    (void)x, (void)count, (void)f;
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    uint32_t chain[2] = {f->raw[0], f->raw[1]};
+    float low, high;
+    FA__UNROLL
+    for (int i = 2; i < 4 * FA__ROW(_VECTORS); i++)
+        chain[i % 2] = FA_DTYPE == FA_F16 ? fa_sm80_max_f16(chain[i % 2], f->raw[i]) : fa_sm80_max_bf16(chain[i % 2], f->raw[i]);
+    chain[0] = FA_DTYPE == FA_F16 ? fa_sm80_max_f16(chain[0], chain[1]) : fa_sm80_max_bf16(chain[0], chain[1]);
+    if (FA_DTYPE == FA_F16) fa_sm80_unpack_f16(&low, &high, chain[0]);
+    else fa_sm80_unpack_bf16(&low, &high, chain[0]);
+    return fa__maxf(low, fa__maxf(high, start));
+#else
+    float chain[4] = {start, start, start, start};
+    FA__UNROLL
+    for (int i = 0; i < FA__ROW(_LENGTH); i++) chain[i % 4] = fa__maxf(x[i], chain[i % 4]);
+    return fa__maxf(fa__maxf(chain[0], chain[1]), fa__maxf(chain[2], chain[3]));
+#endif
+}
+FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, int64_t col, float value) {
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+        int64_t at = col - FA__ROW(_col)(v, piece, j * FA__ROW(_VECTOR));
+        if ((uint64_t)at < FA__ROW(_VECTOR)) {
+            FA__UNROLL
+            for (int i = 0; i < FA__ROW(_VECTOR); i++) x[j * FA__ROW(_VECTOR) + i] += (int)at == i ? value : 0.0f;
+        }
+    }
+}
+/* Converted where it is used: at once, it would have to be waited for at once. */
+FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    element = (uint16_t)fa_sm80_opaque(element);
+#else
+    element = fa__from_bits((uint32_t)fa_sm80_opaque((int)fa__bits(element)));
+#endif
+    return fa_load_element(&element, 0, FA_DTYPE);
 }
 
 /* ---- rows that are looked at more than once ---- */
