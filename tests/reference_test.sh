@@ -98,6 +98,19 @@ try "fa/reduce.h" <<'INSTANCE'
 #include <fa/reduce.h>
 #define FA_REFERENCE_REDUCE
 INSTANCE
+# What a header says that it generates, and the parameters of its table, are in the reference: but for FA_USER_ARGS, which
+# fa.h has, and NAME_grad of a hook.
+for header in attention tile mma softmax row reduce row_softmax layernorm rmsnorm cross_entropy swiglu rope; do
+    count=$((count + 1))
+    missing=
+    for name in $(sed '/\*\//q' "$root/include/fa/$header.h" | grep -oE 'NAME_[A-Za-z_]+|^ \* \| FA_[A-Z_]+' | sed 's/^ \* | //' | sort -u); do
+        case $name in FA_USER_ARGS | NAME_grad) continue ;; esac
+        grep -qE "^(#define |typedef .*|[A-Za-z].*[ *])$name([( ;]|\$)" "$root/doc/reference.h" || missing="$missing $name"
+    done
+    if [ -z "$missing" ]; then echo "ok $count - reference: all names of fa/$header.h"
+    else echo "not ok $count - reference: all names of fa/$header.h (not:$missing)"; failed=1
+    fi
+done
 # What sm_90a alone has: the reference's prototypes, declared as nvcc wants them after the instance. In C++ a wrong one
 # would be one more overload, of which decltype says that it is ambiguous.
 try_device() { # name, mark in the reference, qualifier: the instance comes on standard input

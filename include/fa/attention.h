@@ -106,6 +106,8 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
 #define FA__HAS_SCORE 0
 #define FA__SCORE_NEEDS 0
 #endif
+/* Whether a hook may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are known to be bounded. */
+#define FA__WIDE_SCORE (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP)
 #if defined(FA_USER_ARGS)
 #define FA__HAS_USER 1
 #define FA__USER(p) (&(p)->user)
@@ -270,6 +272,7 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__MASK_NEEDS
 #undef FA__HAS_SCORE
 #undef FA__SCORE_NEEDS
+#undef FA__WIDE_SCORE
 #undef FA__HAS_USER
 #undef FA__USER
 #undef FA__ELEMENT

@@ -119,17 +119,22 @@ typedef struct FA__PARAMS {
     const int *targets;
     const float *lse_in, *d_loss;
     float *loss, *lse;
-    float smoothing, z_loss, cap, cap_inverse;
+    float smoothing, smoothing_each, z_loss, cap, cap_inverse; /* _each: of a class */
     int ignore;
 } FA__PARAMS;
 
 #define FA__BODY <fa/kernel/cross_entropy_rows.h>
 #define FA__HELD_FORWARD 1
-#define FA__HELD_BACKWARD 2 /* one, but with two loads of 16 bytes a thread there are registers for more threads */
-#if defined(FA__CE_ONCE) /* being measured */
+#define FA__HELD_BACKWARD 1
 #define FA__ONCE_FORWARD 1
-#endif
 #define FA__CUT_BACKWARD 1
+#if !defined(FA__CE_THREADS)
+#define FA__CE_THREADS 128
+#endif
+#define FA__CUT_THREADS FA__CE_THREADS
+#if defined(FA__CE_RESIDENT)
+#define FA__CUT_RESIDENT FA__CE_RESIDENT
+#endif
 #include <fa/kernel/rows_run.h>
 
 /* Checks the arguments of a direction, derives the parameters and runs. */
@@ -165,7 +170,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     memset(&p, 0, sizeof p);
     p.logits = a->logits, p.d_logits = a->d_logits;
     p.targets = a->targets, p.loss = a->loss, p.lse = a->lse, p.lse_in = a->lse, p.d_loss = a->d_loss;
-    p.smoothing = a->label_smoothing, p.z_loss = a->z_loss, p.cap = a->softcap;
+    p.smoothing = a->label_smoothing, p.smoothing_each = a->cols > 0 ? a->label_smoothing / (float)a->cols : 0.0f;
+    p.z_loss = a->z_loss, p.cap = a->softcap;
     p.cap_inverse = a->softcap == 0.0f ? 0.0f : 1.0f / a->softcap;
     p.ignore = a->ignore_index == 0 ? -100 : a->ignore_index;
     int aligned = fa__aligned(a->logits, bytes);

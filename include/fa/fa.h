@@ -88,7 +88,7 @@ typedef struct fa_no_user FA_USER_ARGS;
 typedef enum fa_status {
     FA_OK = 0,
     FA_ERROR_ARGUMENT,     /**< An argument is wrong: fa_last_error() says which, its value, what was wanted. */
-    FA_ERROR_WORKSPACE,    /**< The workspace is missing or too small (no kernel of this version needs one). */
+    FA_ERROR_WORKSPACE,    /**< The workspace is missing, too small or not aligned: NAME_workspace() says what is needed. */
     FA_ERROR_NO_DEVICE,    /**< A GPU instance was called and there is no usable GPU or driver. */
     FA_ERROR_ARCHITECTURE, /**< The program holds no code for this GPU: the message names the flag to compile with. */
     FA_ERROR_RESOURCE,     /**< The device or the system cannot give what the kernel needs (shared memory, threads). */

@@ -153,14 +153,21 @@ static inline FA_UNUSED fa_status fa__check_rope_tensor(const char *name, const 
     if ((status = fa__check_rope_stride(name, tensor, "head", t->stride_head, heads, a->head_dim, written)) != FA_OK) return status;
     return fa__check_rope_stride(name, tensor, "seq", t->stride_seq, a->seqlen, a->head_dim, written);
 }
-/* Heads that a team takes one after the other, so that its angles are computed once: all on the CPU; on a GPU, whose
- * threads a team has so many of, as many as leave work for all threads of a large one, in pairs, up to 16. */
+/* Heads whose elements a team has under way at a time; and how many it takes one after the other, so that its angles are
+ * computed once: all on the CPU; on a GPU no more than some, so that many teams have little to do each, and no more than leave
+ * work for enough threads. */
+#if !defined(FA__ROPE_HEADS)
+#define FA__ROPE_HEADS 2
+#endif
+#if !defined(FA__ROPE_GROUP)
+#define FA__ROPE_GROUP 8
+#endif
 static inline FA_UNUSED int fa__rope_group(int heads, int64_t tokens, int team, int lanes) {
-    const int64_t threads = 1 << 18;
+    const int64_t threads = 1 << 16;
     int group = heads;
     if (lanes == 1) return heads;
-    if (group > 16) group = 16;
-    while (group > 2 && tokens * ((heads + group - 1) / group) * team < threads) group /= 2;
+    if (group > FA__ROPE_GROUP) group = FA__ROPE_GROUP;
+    while (group > FA__ROPE_HEADS && tokens * ((heads + group - 1) / group) * team < threads) group /= 2;
     return group;
 }
 /** @endcond */
@@ -187,9 +194,10 @@ typedef struct FA__PARAMS {
     fa__segments cut;
     fa_tensor from[2], to[2];    /* q and k */
     int heads, all_heads;        /* of q; of both */
-    int group, groups;           /* heads that a team takes; teams of a token */
+    int groups;                  /* teams of a token: each takes some of its heads */
+    int by_token, inner, outer;  /* 1: teams are numbered token by token, each with `inner` groups; 0: the other way */
+    fa__divider by_inner, by_outer;
     int seqlen;
-    fa__divider by_seqlen, by_groups;
     int half, second;            /* pairs; where the second half begins: a boundary of pairs */
     int head_dim, tail_step;     /* elements of the tail for each segment */
     int interleaved;
@@ -202,8 +210,15 @@ typedef struct FA__PARAMS {
 } FA__PARAMS;
 
 #define FA__BODY <fa/kernel/rope_rows.h>
-#define FA__CUT_RESIDENT 3 /* its angles take registers */
-#define FA__HELD_FORWARD 4 /* two halves of two heads */
+#if !defined(FA__ROPE_THREADS)
+#define FA__ROPE_THREADS 256
+#endif
+#if !defined(FA__ROPE_RESIDENT)
+#define FA__ROPE_RESIDENT (768 / FA__ROPE_THREADS) /* its angles take registers */
+#endif
+#define FA__CUT_THREADS FA__ROPE_THREADS
+#define FA__CUT_RESIDENT FA__ROPE_RESIDENT
+#define FA__HELD_FORWARD 4 /* 16 bytes of each half of a head */
 #define FA__HELD_BACKWARD 4
 #define FA__CUT_FORWARD 1
 #define FA__CUT_BACKWARD 1
@@ -273,14 +288,17 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     p.sign = backward ? -1.0f : 1.0f;
     if (!p.cos) p.angles = fa__rope_angles_of(a->base == 0.0f ? 10000.0 : (double)a->base, rotary_dim);
     const int64_t tokens = (int64_t)a->batch * a->seqlen;
-    p.group = fa__rope_group(p.all_heads, tokens, (p.second * bytes + 15) / 16, FA__LANES);
-    p.groups = (p.all_heads + p.group - 1) / p.group;
-    p.by_seqlen = fa__divider_of((uint32_t)p.seqlen), p.by_groups = fa__divider_of((uint32_t)p.groups);
+    const int group = fa__rope_group(p.all_heads, tokens, (p.second * bytes + 15) / 16, FA__LANES);
+    p.groups = (p.all_heads + group - 1) / group;
+    /* Neighbouring teams take what lies together. */
+    p.by_token = q->stride_head <= q->stride_seq;
+    p.inner = p.by_token ? p.groups : p.seqlen, p.outer = p.by_token ? p.seqlen : p.groups;
+    p.by_inner = fa__divider_of((uint32_t)p.inner), p.by_outer = fa__divider_of((uint32_t)p.outer);
     /* Teams begin at the first element of a half, wherever that is: no alignment shifts what they hold. */
     p.cut = fa__cut(&p.rows, tokens * p.groups, p.second, bytes, 1, FA__ROWS(__cut_forward));
     int64_t step = (p.head_dim - rotary_dim + p.cut.count - 1) / p.cut.count, line = 128 / bytes;
     p.tail_step = (int)((step + line - 1) / line * line);
-    if (FA__LANES == 1) p.rows.cols = (int64_t)p.group * p.head_dim; /* what a row costs a core */
+    if (FA__LANES == 1) p.rows.cols = (int64_t)p.all_heads * p.head_dim; /* what a row costs a core */
     return FA__ROWS(__run)(&p, 0, 1, a->threads, stream);
 }
 

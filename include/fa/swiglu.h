@@ -111,6 +111,10 @@ typedef struct FA__PARAMS {
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
 #define FA__BODY <fa/kernel/swiglu_rows.h>
+#if !defined(FA__SW_THREADS)
+#define FA__SW_THREADS 128
+#endif
+#define FA__CUT_THREADS FA__SW_THREADS
 #define FA__HELD_FORWARD 2
 #define FA__HELD_BACKWARD 3
 #define FA__CUT_FORWARD 1

@@ -9,7 +9,7 @@
  * Q K^T, and one barrier a tile suffices. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
-#define FA__WIDE (FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
+#define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 

@@ -14,7 +14,7 @@
  * product, nor a definition of its registers, under a condition. So the very first step multiplies a P and V that do not
  * exist, and drops the result. */
 
-#define FA__WIDE FA__HAS_SCORE /* half types: scores stay in range without a hook (fa/softmax.h, FA_WIDE) */
+#define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
 /* Consumers, and what they and the producers get of a multiprocessor's registers, which are 512 times the 128 threads of a
@@ -491,6 +491,11 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
     int thread = (int)threadIdx.x, group = fa_sm90_uniform(thread / 128);
     if (thread == 0) {
+        fa_sm90_prefetch_map(&launch->q);
+        if (launch->p.args.seqlen_k > 0) { /* else there is nothing to map */
+            fa_sm90_prefetch_map(&launch->k);
+            fa_sm90_prefetch_map(&launch->v);
+        }
         for (int i = 0; i < FA__LOOP(_groups); i++) {
             for (int j = 0; j < FA__LOOP(_q_stages); j++) {
                 fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].full), 1);

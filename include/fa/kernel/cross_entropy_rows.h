@@ -5,43 +5,80 @@
  * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
-/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z. */
+/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
+ * large it was at most times log2(e), in size. */
 typedef struct FA__LOOP(_seen) {
-    float max, sum, total;
+    float max, sum, total, far;
 } FA__LOOP(_seen);
 
-/* All pieces of a row, of which the first is under way. Plain: no soft cap, no sum of z. */
-FA__FN void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, const FA__PARAMS *p, const FA__LOOP(_row_view) * in,
-                            const int plain) {
-    const float cap = plain ? 0.0f : p->cap, inverse = p->cap_inverse, smoothing = plain ? 0.0f : p->smoothing;
-    float x[FA__LOOP(_row_LENGTH)];
-    FA__ROLL
-    for (int64_t piece = 0, pieces = FA__LOOP(_row_pieces)(in); piece < pieces; piece++) {
-        const int count = FA__LOOP(_row_count)(in, piece);
-        float largest;
-        FA__LOOP(_row_land)(x, flight, in, piece, -INFINITY);
+/* Of the next piece, all is there, or some of it, or nothing. */
+#define FA__CE_FULL 2
+#define FA__CE_PARTS 1
+#define FA__CE_NONE 0
+#define FA__CE_FAR 1e6f
 #if FA__LANES > 1
-        if (plain) largest = FA__LOOP(_row_landed_max)(x, flight, count, seen->max);
-        if (piece + 1 < pieces) FA__LOOP(_row_start)(flight, in, piece + 1, -INFINITY);
+/* A piece, which is under way: while it is looked at, the next one is started, if there is one. Without a soft cap and
+ * without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and what
+ * the rounding of `offset` loses is in a factor. */
+FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int next) {
+    enum { PART = FA__LOOP(_row_PART) };
+    float x[PART], sum[4];
+    const float largest = FA__LOOP(_row_scan_max)(flight, seen->max);
+    const float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+    const float offset = base * FA__LOG2_E, lost = fmaf(base, FA__LOG2_E, -offset);
+    FA__UNROLL
+    for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
+        FA__LOOP(_row_scan_land)(x, flight, in, part, -INFINITY);
+        if (next != FA__CE_NONE) FA__LOOP(_row_scan_start)(flight, in, part, next == FA__CE_FULL, -INFINITY);
+        FA__UNROLL
+        for (int i = 0; i < PART; i++) {
+            float weight = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset));
+            sum[i % 4] = part * PART + i < 4 ? weight : sum[i % 4] + weight;
+        }
+    }
+    if (next != FA__CE_NONE) FA__LOOP(_row_scan_next)(flight, in);
+    seen->sum = seen->sum * fa__exp2((seen->max - base) * FA__LOG2_E) + ((sum[0] + sum[1]) + (sum[2] + sum[3])) * fa__exp2(-lost);
+    seen->max = largest;
+    seen->far = fa__maxf(fabsf(offset), seen->far);
+}
 #endif
+/* The same of any numbers. */
+FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const FA__PARAMS *p,
+                                   const int next) {
+    const float cap = p->cap, inverse = p->cap_inverse;
+    const int count = FA__LOOP(_row_scan_count)(in);
+    float x[FA__LOOP(_row_PART)];
+    FA__UNROLL
+    for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
+        FA__LOOP(_row_scan_land)(x, flight, in, part, -INFINITY);
+        if (next != FA__CE_NONE) FA__LOOP(_row_scan_start)(flight, in, part, next == FA__CE_FULL, -INFINITY);
         if (cap > 0.0f) {
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = fa__soft_cap(x[i], cap, inverse, FA_DTYPE);
-            FA__LOOP(_row_pad)(x, in, piece, -INFINITY);
+            if (next != FA__CE_FULL) FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
-        if (smoothing > 0.0f) {
-            FA__LOOP(_row_pad)(x, in, piece, 0.0f);
+        if (p->smoothing > 0.0f) {
+            if (next != FA__CE_FULL) FA__LOOP(_row_scan_pad)(x, flight, in, part, 0.0f);
             seen->total += FA__LOOP(_reduce_sum_of)(x, count);
-            FA__LOOP(_row_pad)(x, in, piece, -INFINITY);
+            if (next != FA__CE_FULL) FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
-#if FA__LANES > 1
-        if (!plain)
-#endif
-            largest = FA__LOOP(_reduce_max_of)(x, count, seen->max);
-        float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+        float largest = FA__LOOP(_reduce_max_of)(x, count, seen->max), base = largest == -INFINITY ? 0.0f : largest;
         seen->sum *= fa__exp2((seen->max - base) * FA__LOG2_E);
         seen->sum += FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
         seen->max = largest;
+    }
+    if (next != FA__CE_NONE) FA__LOOP(_row_scan_next)(flight, in);
+}
+/* The elements of a row that are in no piece, a few at its ends. */
+FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_scan) * in, const FA__PARAMS *p, const FA__ELEMENT *logits) {
+    FA__ROLL
+    for (int i = in->thread, edges = FA__LOOP(_row_scan_edges)(in); i < edges; i += in->threads) {
+        float z = fa_load_element(logits, FA__LOOP(_row_scan_edge)(in, i), FA_DTYPE);
+        if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
+        float largest = fa__maxf(z, seen->max), base = largest == -INFINITY ? 0.0f : largest;
+        seen->sum = seen->sum * fa__exp2((seen->max - base) * FA__LOG2_E) + fa__exp2((z - base) * FA__LOG2_E);
+        seen->max = largest;
+        seen->total += z;
     }
 }
 
@@ -51,19 +88,39 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     if (!there) row = 0;
     const FA__ELEMENT *logits = (const FA__ELEMENT *)p->logits.data + row * p->logits.stride_row;
     const float cap = p->cap, smoothing = p->smoothing;
-    FA__LOOP(_seen) seen = {-INFINITY, 0.0f, 0.0f};
+    const FA__LOOP(_seen) nothing = {-INFINITY, 0.0f, 0.0f, 0.0f};
+    FA__LOOP(_seen) seen = nothing;
     FA__LOOP(_row_flight) flight;
-    FA__LOOP(_row_view) in = FA__LOOP(_row_at)(logits, cols, team);
-    FA__LOOP(_row_start)(&flight, &in, 0, -INFINITY);
+    FA__LOOP(_row_scan) in = FA__LOOP(_row_scan_of)(logits, cols, team);
+    FA__LOOP(_row_scan_begin)(&flight, &in, -INFINITY);
     const int target = fa__load_int(p->targets + row), ignored = target == p->ignore;
     const int hit = there && team->thread == 0 && target >= 0 && target < cols;
-    FA__ELEMENT picked = 0; /* nobody waits for it before the end */
-    if (hit) picked = logits[target];
+    FA__ELEMENT picked = 0;
+    FA__LOOP(__see_edges)(&seen, &in, p, logits);
+    int again = 1;
 #if FA__LANES > 1
-    if (cap == 0.0f && smoothing == 0.0f) FA__LOOP(__see)(&seen, &flight, p, &in, 1);
-    else
+    if (cap == 0.0f && smoothing == 0.0f) {
+        FA__ROLL
+        while (FA__LOOP(_row_scan_full)(&in)) FA__LOOP(__see_plain)(&seen, &flight, &in, FA__CE_FULL);
+        if (FA__LOOP(_row_scan_more)(&in)) FA__LOOP(__see_plain)(&seen, &flight, &in, FA__CE_PARTS);
+        if (hit) picked = logits[target]; /* nobody waits for it before the end */
+        FA__LOOP(__see_plain)(&seen, &flight, &in, FA__CE_NONE);
+        again = !(seen.far < FA__CE_FAR);
+        if (again) {
+            seen = nothing;
+            in = FA__LOOP(_row_scan_of)(logits, cols, team);
+            FA__LOOP(_row_scan_begin)(&flight, &in, -INFINITY);
+            FA__LOOP(__see_edges)(&seen, &in, p, logits);
+        }
+    }
 #endif
-        FA__LOOP(__see)(&seen, &flight, p, &in, 0);
+    if (again) {
+        FA__ROLL
+        while (FA__LOOP(_row_scan_full)(&in)) FA__LOOP(__see)(&seen, &flight, &in, p, FA__CE_FULL);
+        if (FA__LOOP(_row_scan_more)(&in)) FA__LOOP(__see)(&seen, &flight, &in, p, FA__CE_PARTS);
+        if (hit) picked = logits[target];
+        FA__LOOP(__see)(&seen, &flight, &in, p, FA__CE_NONE);
+    }
     float max = seen.max, sum = seen.sum, total = seen.total;
     FA__LOOP(_reduce_softmax)(&max, &sum, FA__LOG2_E, team, place->shared);
     if (smoothing > 0.0f) total = FA__LOOP(_reduce_sum)(total, team, place->shared);
@@ -98,8 +155,11 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const int64_t in_segment = target - at.first;
     const int mine = in_segment >= 0 && in_segment < at.cols ? (int)in_segment : NOWHERE;
     const float weight = none ? NAN : d_loss * (1.0f + 2.0f * p->z_loss * lse);
-    const float even = d_loss * p->smoothing / (float)p->cut.cols, hit = d_loss * (1.0f - p->smoothing);
+    const float even = d_loss * p->smoothing_each, hit = d_loss * (1.0f - p->smoothing);
     const float cap = p->cap, inverse = p->cap_inverse;
+#if FA__LANES > 1
+    const float offset = lse * FA__LOG2_E, weight_near = weight * fa__exp2(-fmaf(lse, FA__LOG2_E, -offset));
+#endif
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
@@ -107,10 +167,6 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         if (ignored) {
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = 0.0f;
-        } else if (plain) {
-            FA__UNROLL
-            for (int i = 0; i < count; i++) x[i] = fa__exp2(FA__FMA(x[i], FA__LOG2_E, -offset)) * weight_near - even;
-            FA__LOOP(_row_add_at)(x, &in, piece, mine, -hit);
         } else if (cap > 0.0f) {
             FA__UNROLL
             for (int i = 0; i < count; i++) {
@@ -120,11 +176,17 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
                 x[i] = d * (1.0f - t * t);
             }
         } else {
-            FA__UNROLL
-            for (int i = 0; i < count; i++) {
-                float d = fa__exp2((x[i] - lse) * FA__LOG2_E) * weight - even;
-                x[i] = d - fa__select((int)FA__LOOP(_row_col)(&in, piece, i) == mine, hit, 0.0f);
+#if FA__LANES > 1 /* one fused operation before the exponential: what the rounding of `offset` loses is in a factor */
+            if (fabsf(offset) < FA__CE_FAR) {
+                FA__UNROLL
+                for (int i = 0; i < count; i++) x[i] = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset)) * weight_near - even;
+            } else
+#endif
+            {
+                FA__UNROLL
+                for (int i = 0; i < count; i++) x[i] = fa__exp2((x[i] - lse) * FA__LOG2_E) * weight - even;
             }
+            FA__LOOP(_row_add_at)(x, &in, piece, mine, -hit);
         }
         FA__LOOP(_row_store)(&out, piece, x);
     }

@@ -49,22 +49,23 @@ FA__FN FA__ELEMENT *FA__LOOP(__head)(const FA__PARAMS *p, const fa_tensor *tenso
 }
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { HEADS = 2, LENGTH = FA__LOOP(_row_LENGTH) };
+    enum { HEADS = FA__ROPE_HEADS, LENGTH = FA__LOOP(_row_LENGTH) };
     FA__STATIC_ASSERT(FA__LANES == 1 || LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
     float a[LENGTH], b[LENGTH], c[LENGTH], s[LENGTH];
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
     const int small = p->rows.rows <= INT32_MAX;
-    const int64_t part = fa__quotient(at.row, p->seqlen, p->by_seqlen, small), token = at.row - part * p->seqlen;
-    const int64_t batch = fa__quotient(part, p->groups, p->by_groups, small);
-    const int begin = (int)(part - batch * p->groups) * p->group;
-    const int end = at.cols == 0 ? begin : begin + p->group < p->all_heads ? begin + p->group : p->all_heads;
+    const int64_t outer = fa__quotient(at.row, p->inner, p->by_inner, small), number = at.row - outer * p->inner;
+    const int64_t batch = fa__quotient(outer, p->outer, p->by_outer, small), other = outer - batch * p->outer;
+    const int64_t token = p->by_token ? other : number;
+    /* Of HEADS heads each, the groups of a token take turns: what they read at a time lies together. */
+    const int begin = (int)(p->by_token ? number : other) * HEADS, step = p->groups * HEADS, end = at.cols == 0 ? begin : p->all_heads;
     const int64_t rest = 2 * (int64_t)p->half - p->second - at.first;
     const int position = p->positions ? fa__load_int(p->positions + batch * p->seqlen + token) : p->offset + (int)token;
     const FA__LOOP(_row_view) first = FA__LOOP(_row_at)(NULL, at.cols, team);
     const FA__LOOP(_row_view) second = FA__LOOP(_row_at)(NULL, rest < at.cols ? rest : at.cols, team);
     const int count = FA__LOOP(_row_count)(&first, 0);
 
-    for (int head = begin; head < end; head += HEADS) {
+    for (int head = begin; head < end; head += step) {
         const FA__ELEMENT *from[HEADS];
         FA__LOOP(_row_held) held[HEADS][2];
         FA__UNROLL
@@ -111,7 +112,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     /* What is not rotated: this segment's share of it, unless it is in its place. */
     const int64_t tail = 2 * (int64_t)p->half + (p->cut.count > 1 ? at.first / p->cut.length * p->tail_step : 0);
     const int64_t left = p->head_dim - tail;
-    for (int head = left > 0 ? begin : end; head < end; head++) {
+    for (int head = left > 0 ? begin : end; head < end; head += head % HEADS == HEADS - 1 ? step - HEADS + 1 : 1) {
         const FA__ELEMENT *from = FA__LOOP(__head)(p, p->from, batch, token, head) + tail;
         FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head) + tail;
         if (from == to) continue;

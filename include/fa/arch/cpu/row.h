@@ -115,15 +115,56 @@ FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, cons
     FA__ROW(__narrow)(to + i, x + i, real - i);
 }
 
+/* A part is a piece, which is read when it lands. */
+typedef struct FA__ROW(_scan) {
+    FA__ROW(_view) view;
+    int64_t piece, pieces;
+    int thread, threads;
+} FA__ROW(_scan);
 typedef struct FA__ROW(_flight) {
     char unused;
 } FA__ROW(_flight);
-FA__FN void FA__ROW(_start)(FA__ROW(_flight) * f, const FA__ROW(_view) * v, int64_t piece, float fill) {
-    (void)f, (void)v, (void)piece, (void)fill;
+FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_team *team) {
+    FA__ROW(_scan) s;
+    s.view = FA__ROW(_at)(row, cols, team);
+    s.piece = 0;
+    s.pieces = FA__ROW(_pieces)(&s.view);
+    s.thread = team->thread;
+    s.threads = team->threads;
+    return s;
 }
-FA__FN void FA__ROW(_land)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_view) * v, int64_t piece, float fill) {
+FA__FN int FA__ROW(_scan_full)(const FA__ROW(_scan) * s) { return s->piece + 1 < s->pieces; }
+FA__FN int FA__ROW(_scan_more)(const FA__ROW(_scan) * s) {
+    (void)s;
+    return 0;
+}
+FA__FN int FA__ROW(_scan_count)(const FA__ROW(_scan) * s) { return FA__ROW(_count)(&s->view, s->piece); }
+FA__FN int FA__ROW(_scan_edges)(const FA__ROW(_scan) * s) {
+    (void)s;
+    return 0;
+}
+FA__FN int64_t FA__ROW(_scan_edge)(const FA__ROW(_scan) * s, int i) {
+    (void)s;
+    return i;
+}
+FA__FN void FA__ROW(_scan_start)(FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, const int full, float fill) {
+    (void)f, (void)s, (void)part, (void)full, (void)fill;
+}
+FA__FN void FA__ROW(_scan_next)(FA__ROW(_flight) * f, FA__ROW(_scan) * s) {
     (void)f;
-    FA__ROW(_load)(x, v, piece, fill);
+    s->piece++;
+}
+FA__FN void FA__ROW(_scan_begin)(FA__ROW(_flight) * f, FA__ROW(_scan) * s, float fill) {
+    f->unused = 0;
+    (void)s, (void)fill;
+}
+FA__FN void FA__ROW(_scan_land)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, float fill) {
+    (void)f, (void)part;
+    FA__ROW(_load)(x, &s->view, s->piece, fill);
+}
+FA__FN void FA__ROW(_scan_pad)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, float value) {
+    (void)f, (void)part;
+    FA__ROW(_pad)(x, &s->view, s->piece, value);
 }
 FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, int64_t col, float value) {
     int64_t at = col - piece * FA__ROW(_LENGTH);

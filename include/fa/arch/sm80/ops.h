@@ -34,6 +34,10 @@ FA__DEVICE int fa_sm80_opaque(int x) {
     asm volatile("" : "+r"(x));
     return x;
 }
+FA__DEVICE uint64_t fa_sm80_opaque_address(uint64_t x) {
+    asm volatile("" : "+l"(x));
+    return x;
+}
 
 /* The two halves of a word as floats, exactly. */
 FA__DEVICE void fa_sm80_unpack_f16(float *low, float *high, uint32_t word) {

@@ -65,17 +65,8 @@ FA__FN float FA__RED(_squares_of)(const float *x, int count, float center) {
 FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2) {
     FA__REDUCE(0.0f, x[i] = fa__exp2((x[i] - base) * scale_log2); *part += x[i];, chain[0] += chain[c];)
 }
-/* One fused operation an element where base * scale is so small that what its rounding loses fits in a factor; else two. */
-FA__FN float FA__RED(__exp_sum_near)(const float *x, int count, float scale_log2, float offset) {
-    FA__REDUCE(0.0f, *part += fa__exp2(fmaf(x[i], scale_log2, -offset));, chain[0] += chain[c];)
-}
-FA__FN float FA__RED(__exp_sum_far)(const float *x, int count, float base, float scale_log2) {
-    FA__REDUCE(0.0f, *part += fa__exp2((x[i] - base) * scale_log2);, chain[0] += chain[c];)
-}
 FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float scale_log2) {
-    const float offset = base * scale_log2;
-    if (fabsf(offset) < 1e6f) return FA__RED(__exp_sum_near)(x, count, scale_log2, offset) * fa__exp2(-fmaf(base, scale_log2, -offset));
-    return FA__RED(__exp_sum_far)(x, count, base, scale_log2);
+    FA__REDUCE(0.0f, *part += fa__exp2((x[i] - base) * scale_log2);, chain[0] += chain[c];)
 }
 #undef FA__REDUCE
 
