@@ -125,7 +125,10 @@ typedef struct FA__PARAMS {
 
 #define FA__BODY <fa/kernel/cross_entropy_rows.h>
 #define FA__HELD_FORWARD 1
-#define FA__HELD_BACKWARD 1
+#if !defined(FA__CE_HELD)
+#define FA__CE_HELD 1
+#endif
+#define FA__HELD_BACKWARD FA__CE_HELD
 #define FA__ONCE_FORWARD 1
 #define FA__CUT_BACKWARD 1
 #if !defined(FA__CE_THREADS)
