@@ -22,8 +22,9 @@
  *
  * A turn is a named barrier (PTX ISA, bar.sync with an id): one warpgroup waits at it, the other only arrives.
  *
- * With this the loop is that of the library's sm_90a schedule, include/fa/kernel/attention_warpgroups.h. What that
+ * With this the loop is nearly that of the library's sm_90a schedule, include/fa/kernel/attention_warpgroups.h. What that
  * adds: blocks of threads that stay and work through many blocks of queries, masks and hooks, any lengths and strides.
+ * What it leaves out are the turns: with larger tiles its warpgroups fall into step without them (doc/hopper.md).
  */
 #if !defined(NO_MAIN)
 #define NO_MAIN

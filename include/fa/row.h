@@ -72,6 +72,20 @@
  *     int NAME_keeps(view, tensors)          whether the floats of so many rows are better kept than got again: NAME_KEPT
  *                                            pieces at most if that is one row, else one
  *
+ * and, for rows that are looked at once, of which a piece is under way while the one before is looked at (GPU),
+ *
+ *     NAME_scan, NAME_scan_of(row, cols, team)   a row; NAME_flight is a piece of it under way, in NAME_PARTS parts
+ *     NAME_scan_begin(flight, scan, fill)    starts reading the first piece; what is none of the row gets the value `fill`
+ *     NAME_scan_full(scan), NAME_scan_more(scan)   whether all of the next piece is there, and whether any of it is
+ *     NAME_scan_land(x, flight, scan, part, fill)   x[] is a part of the piece: NAME_scan_count(scan) elements
+ *     NAME_scan_start(flight, scan, part, full, fill)   starts reading that part of the next piece, once the part has landed
+ *     NAME_scan_next(flight, scan)           the next piece, all of whose parts are started, is the piece
+ *     NAME_scan_pad(x, flight, scan, part, value)   what is none of the row gets the value
+ *     NAME_scan_max(flight, start)           the largest of the piece, as NAME_max_of() of fa/reduce.h (GPU)
+ *     NAME_scan_edges(scan), NAME_scan_edge(scan, i)   how many elements at the row's ends are in no piece, and their columns
+ *     NAME_late(element)                     an element as a float, which is not waited for before
+ *     NAME_add_at(x, view, piece, col, value)   adds to the element of a column, in the thread that has it
+ *
  * Neighbouring threads hold neighbouring vectors of 16 bytes. These lie on the boundaries of 16 bytes of the first row
  * (NAME_at), so that odd rows are read as fast as even ones; rows that are aligned otherwise (NAME_like) take narrower
  * accesses. Nothing synchronises: a thread reads and holds its own elements only.

@@ -394,6 +394,7 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
 /* O += P V of the current tile; the first of its block sets O. */
 FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
     enum { FA__V_STEP = (int)sizeof c->shared->v[0] / 16 };
+    FA__LOOP(_pv_fence)();
     FA__LOOP(_pv_start)(&c->o, &c->weights, c->v_places + (uint32_t)(c->current.slot * FA__V_STEP), c->summed);
     FA__LOOP(_pv_commit)();
     c->summed = 1;
@@ -479,7 +480,6 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     }
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
-    FA__LOOP(_pv_fence)();
     FA__LOOP(_start_pv)(c);
     FA__LOOP(_pv_wait)(&c->o, 0);
     FA__LOOP(_finish)(c, &c->state);

@@ -4,6 +4,12 @@
  * Gimelshein, arXiv 1805.02867), and the sum of z for label smoothing; nothing is kept. One thread of the team reads the
  * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
 
+/* Of the next piece, all is there, or some of it, or nothing. */
+#define FA__CE_FULL 2
+#define FA__CE_PARTS 1
+#define FA__CE_NONE 0
+#define FA__CE_FAR 1e6f
+
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
  * large it was at most times log2(e), in size. */
@@ -11,11 +17,6 @@ typedef struct FA__LOOP(_seen) {
     float max, sum, total, far;
 } FA__LOOP(_seen);
 
-/* Of the next piece, all is there, or some of it, or nothing. */
-#define FA__CE_FULL 2
-#define FA__CE_PARTS 1
-#define FA__CE_NONE 0
-#define FA__CE_FAR 1e6f
 #if FA__LANES > 1
 /* A piece, which is under way: while it is looked at, the next one is started, if there is one. Without a soft cap and
  * without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and what
@@ -192,3 +193,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     }
 }
 #endif
+#undef FA__CE_FULL
+#undef FA__CE_PARTS
+#undef FA__CE_NONE
+#undef FA__CE_FAR
