@@ -106,7 +106,8 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
 #define FA__HAS_SCORE 0
 #define FA__SCORE_NEEDS 0
 #endif
-/* Whether a hook may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are known to be bounded. */
+/* Whether a hook may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are
+ * known to be bounded. */
 #define FA__WIDE_SCORE (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP)
 #if defined(FA_USER_ARGS)
 #define FA__HAS_USER 1
@@ -161,10 +162,10 @@ FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t bl
     return box;
 }
 
-/* The queries and the head of a work item. Without a mask, the blocks of a head follow each other, and share its K and V
- * in the cache. With one, later blocks of queries come first: under a causal mask they take longest, and the short ones
- * fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks are
- * taken in FA__PASSES passes, and within a pass heads go in sections whose K and V fit in the cache. */
+/* The queries and the head of a work item. Without a mask, the blocks of a head follow each other, and share its K and
+ * V in the cache. With one, later blocks of queries come first: under a causal mask they take longest, and the short
+ * ones fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks
+ * are taken in FA__PASSES passes, and within a pass heads go in sections whose K and V fit in the cache. */
 FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
     uint32_t head, row;
 #if FA__HAS_MASK

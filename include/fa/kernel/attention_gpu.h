@@ -1,8 +1,9 @@
 /* attention_gpu.h: the forward on GPUs: a kernel of each schedule that the compiler's targets can run, and the call. */
 #include <fa/kernel/gpu.h>
 
-/* Which schedules an instance has. sm_90a has one of its own, for half types; sizes of a tile without FA_ARCH are for the
- * one that runs everywhere. A compilation for the device fills in the kernel that is for it and leaves the other empty. */
+/* Which schedules an instance has. sm_90a has one of its own, for half types; sizes of a tile without FA_ARCH are for
+ * the one that runs everywhere. A compilation for the device fills in the kernel that is for it and leaves the other
+ * empty. */
 #if !defined(FA_ARCH) || FA__ARCH == 80
 #define FA__HAS_80 1
 #else
@@ -10,8 +11,8 @@
 #endif
 #if defined(FA_ARCH) && FA__ARCH == 90
 #define FA__HAS_90 1
-#elif !defined(FA_ARCH) && FA__COMPILES_90 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !defined(FA_BLOCK_M) && !defined(FA_BLOCK_N) && \
-    !defined(FA_WARPS) && !defined(FA_STAGES)
+#elif !defined(FA_ARCH) && FA__COMPILES_90 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !defined(FA_BLOCK_M) && \
+    !defined(FA_BLOCK_N) && !defined(FA_WARPS) && !defined(FA_STAGES)
 #define FA__HAS_90 1
 #else
 #define FA__HAS_90 0
@@ -21,8 +22,8 @@
 #else
 #define FA__FILL_90 0
 #endif
-/* nvcc's preprocessor cannot tell -arch=sm_90 from the generic half of -arch=sm_90a, which is only translated to PTX. Here, what the assembler refuses
- * for a real GPU has the message as its name. */
+/* nvcc's preprocessor cannot tell -arch=sm_90 from the generic half of -arch=sm_90a, which is only translated to PTX.
+ * Here, what the assembler refuses for a real GPU has the message as its name. */
 #if FA__HAS_90 && !FA__HAS_80 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !FA__FILL_90
 __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
     __shared__ int too_much[70000];
@@ -31,7 +32,8 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
     *x = too_much[*x];
 }
 #endif
-/* An empty kernel is told by its bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90 or sm_90a. */
+/* An empty kernel is told by its bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90
+ * or sm_90a. */
 #define FA__EMPTY_THREADS 32
 
 #if FA__HAS_80
@@ -42,9 +44,12 @@ FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 
 #if FA__FILL_90
-static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) { (void)p; }
+static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
+    (void)p;
+}
 #else
-static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
+static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
+    FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
     FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, blockIdx.x, FA_BLOCK_M), (FA__LOOP(_shared) *)fa__shared, (int)threadIdx.x);
 }
 #endif
@@ -53,8 +58,10 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     FA__PARAMS p;
     fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
     if (status != FA_OK || p.items == 0) return status;
-    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
-                      sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * (sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))), &p, stream);
+    return fa__launch(
+        FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
+        sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * (sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
+        &p, stream);
 }
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
@@ -100,15 +107,18 @@ static FA_UNUSED int FA__ATTN(_sm90_usable)(fa_status *status) {
     int device, major = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (error == cudaSuccess && (major == 9 || !FA__HAS_80)) error = cudaFuncGetAttributes(&kernel, (const void *)FA__ATTN(_sm90_kernel));
+    if (error == cudaSuccess && (major == 9 || !FA__HAS_80))
+        error = cudaFuncGetAttributes(&kernel, (const void *)FA__ATTN(_sm90_kernel));
     if (error != cudaSuccess) {
         *status = fa__cuda_failed(error, FA__STR(FA__ATTN()), "finding the kernel");
         return -1;
     }
     if (major == 9 && kernel.maxThreadsPerBlock > FA__EMPTY_THREADS) return 1;
     if (FA__HAS_80) return 0;
-    *status = FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: FA_ARCH 90 runs on compute capability 9.0, compiled for sm_90a; device %d has %d.x, and the program code for %s: write FA_ARCH 80, or nothing",
-                       FA__STR(FA__ATTN()), device, major, FA__COMPILED_FOR);
+    *status = FA__FAIL(
+        FA_ERROR_ARCHITECTURE,
+        "%s: FA_ARCH 90 runs on compute capability 9.0, compiled for sm_90a; device %d has %d.x, and the program code for %s: write FA_ARCH 80, or nothing",
+        FA__STR(FA__ATTN()), device, major, FA__COMPILED_FOR);
     return -1;
 }
 #endif
@@ -117,7 +127,8 @@ static FA_UNUSED int FA__ATTN(_sm90_usable)(fa_status *status) {
 FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream) {
 #if FA__HAS_90
     FA__PARAMS p;
-    fa_status status = FA__ATTN(_sm90_plan)(args, &p, NULL); /* bad arguments are the same everywhere, and need no device */
+    fa_status status =
+        FA__ATTN(_sm90_plan)(args, &p, NULL); /* bad arguments are the same everywhere, and need no device */
     if (status != FA_OK || p.items == 0) return status;
     int usable = FA__ATTN(_sm90_usable)(&status);
     if (usable < 0) return status;
@@ -147,8 +158,10 @@ static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan)
     void *arguments[3] = {p, &plan->block_m, &plan->block_n};
     cudaError_t error = cudaMemcpyToSymbol(FA__ATTN(__counts), counts, sizeof counts, 0, cudaMemcpyHostToDevice);
     if (error == cudaSuccess)
-        error = cudaLaunchKernel((const void *)FA__ATTN(__count_kernel), dim3((p->items + 127) / 128, 1, 1), dim3(128, 1, 1), arguments, 0, 0);
-    if (error == cudaSuccess) error = cudaMemcpyFromSymbol(counts, FA__ATTN(__counts), sizeof counts, 0, cudaMemcpyDeviceToHost);
+        error = cudaLaunchKernel((const void *)FA__ATTN(__count_kernel), dim3((p->items + 127) / 128, 1, 1),
+                                 dim3(128, 1, 1), arguments, 0, 0);
+    if (error == cudaSuccess)
+        error = cudaMemcpyFromSymbol(counts, FA__ATTN(__counts), sizeof counts, 0, cudaMemcpyDeviceToHost);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "counting tiles");
     plan->tiles_visited = (int64_t)counts[0];
     plan->tiles_masked = (int64_t)counts[1];

@@ -5,11 +5,15 @@ FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 
 #if FA__FILL_90
-static __global__ void __launch_bounds__(FA__LOOP(_threads), 1) FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) {
+static __global__ void __launch_bounds__(FA__LOOP(_threads), 1)
+    FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) {
     FA__LOOP(_run)(&launch, (FA__LOOP(_shared) *)fa__shared);
 }
 #else
-static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) { (void)launch; }
+static __global__ void __launch_bounds__(FA__EMPTY_THREADS)
+    FA__LOOP(_kernel)(const __grid_constant__ FA__LOOP(_launch) launch) {
+    (void)launch;
+}
 #endif
 
 static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
@@ -22,16 +26,19 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     memset(&launch.v, 0, sizeof launch.v);
     if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if (a->seqlen_k > 0) {
-        if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
-        if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+        if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK)
+            return status;
+        if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK)
+            return status;
     }
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
+    if (error != cudaSuccess)
+        return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
     uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
     FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
-    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads), sizeof(FA__LOOP(_shared)),
-                      sizeof(FA__LOOP(_shared)), &launch, stream);
+    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads),
+                      sizeof(FA__LOOP(_shared)), sizeof(FA__LOOP(_shared)), &launch, stream);
 }
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);

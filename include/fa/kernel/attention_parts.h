@@ -1,5 +1,5 @@
-/* attention_parts.h: what every schedule of the forward is made of, for the variant FA__VARIANT of an instance: tiles, products
- * and the online softmax from the public templates, and the tensors of a head as block pointers. */
+/* attention_parts.h: what every schedule of the forward is made of, for the variant FA__VARIANT of an instance: tiles,
+ * products and the online softmax from the public templates, and the tensors of a head as block pointers. */
 
 #if !defined(FA__LOADER)
 #define FA__LOADER FA_BLOCK

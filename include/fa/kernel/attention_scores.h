@@ -1,7 +1,10 @@
-/* attention_scores.h: what happens to the scores of a fragment before the softmax: hook, mask and the end of the sequence. */
+/* attention_scores.h: what happens to the scores of a fragment before the softmax: hook, mask and the end of the
+ * sequence. */
 
-/* One score. at.query, at.key and at.distance are set here. `edge`: some keys are beyond the end, which hooks never see. */
-FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance, int masked, int edge) {
+/* One score. at.query, at.key and at.distance are set here. `edge`: some keys are beyond the end, which hooks never
+ * see. */
+FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance,
+                                   int masked, int edge) {
     int last_key = p->args.seqlen_k - 1;
 #if FA__HAS_SCORE || FA__HAS_MASK
     at.query = query;
@@ -24,29 +27,31 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
 }
 
 /* The scores of a thread; `masked` and `edge` are known to the compiler. */
-FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked, int edge, int thread) {
+FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked, int edge,
+                                 int thread) {
     thread = FA__OP(opaque)(thread);
     int query[FA__LOOP(_qk_ROWS)]; /* hooks never see a query beyond the end */
     FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
+        query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
     float distance[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
         distance[r] = (float)(first - query[r] - (p->args.seqlen_k - p->args.seqlen_q));
     FA__UNROLL
-    for (int c = 0; c < FA__LOOP(_qk_COLS); c++)
-        FA__UNROLL
-        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-            int offset = FA__LOOP(_qk_col_offset)(c);
-            float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-            *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, distance[r] + (float)offset, masked, edge);
-        }
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int offset = FA__LOOP(_qk_col_offset)(c);
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+        *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, distance[r] + (float)offset, masked, edge);
+    }
 }
 
-/* The scores of a tile whose first key is key0, each kind in code of its own; `masked`: the mask leaves some of them out, or there are
- * keys beyond the end. */
-FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked, int thread) {
+/* The scores of a tile whose first key is key0, each kind in code of its own; `masked`: the mask leaves some of them
+ * out, or there are keys beyond the end. */
+FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
+                              int thread) {
     if (masked && key0 + FA_BLOCK_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
     else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
     else if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);

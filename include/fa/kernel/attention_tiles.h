@@ -1,10 +1,10 @@
-/* attention_tiles.h: the tuning table of the forward: block_m x block_n, warps, stages and resident thread blocks for a
- * data type and head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
+/* attention_tiles.h: the tuning table of the forward: block_m x block_n, warps, stages and resident thread blocks for
+ * a data type and head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
  *
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
- * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows a warp halve that traffic; O and S take
- * M / warps * (D_v + N) / 32 registers a thread, Q another M / warps * D / 64 where it is kept; of 255 in all, about 210
- * leave the compiler enough to prefetch; two thread blocks on a multiprocessor hide each other's softmax. */
+ * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows a warp halve that traffic; O and
+ * S take M / warps * (D_v + N) / 32 registers a thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
+ * about 210 leave the compiler enough to prefetch; two thread blocks on a multiprocessor hide each other's softmax. */
 #if FA_HEAD_DIM > FA_HEAD_DIM_V
 #define FA__WIDEST FA_HEAD_DIM
 #else
@@ -24,14 +24,14 @@
 #define FA__TABLE_STAGES 1
 #define FA__TABLE_RESIDENT 1
 #elif FA__ARCH == 90
-/* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
- * have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, Q twice if possible. Where few keys and many want
- * different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and more. */
+/* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two
+ * warpgroups have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, Q twice if possible. Where few
+ * keys and many want different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
 #if FA__WIDEST <= 64
-/* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short diagonal, and hooks, and
- * masks that read memory, want more registers. */
+/* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
+ * diagonal, and hooks, and masks that read memory, want more registers. */
 #if FA__HAS_MASK && !FA__MASK_NEEDS && !FA__HAS_SCORE
 #define FA__TABLE_LONG_FROM 3072
 #else
@@ -46,7 +46,8 @@
 #endif
 #define FA__TABLE_N 128
 #elif FA__WIDEST <= 128
-/* The more keys a step has, the less its overhead weighs; and the more is wasted beyond a diagonal, or beyond the last key. */
+/* The more keys a step has, the less its overhead weighs; and the more is wasted beyond a diagonal, or beyond the last
+ * key. */
 #if FA__HAS_MASK || FA__HAS_SCORE
 #define FA__TABLE_LONG_FROM 0
 #else

@@ -1,24 +1,25 @@
-/* attention_warpgroups.h: the forward for sm_90a: warps that plan and load, warpgroups that multiply (after FlashAttention-3, Shah et al.,
- * arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
+/* attention_warpgroups.h: the forward for sm_90a: warps that plan and load, warpgroups that multiply (after
+ * FlashAttention-3, Shah et al., arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
  *
- * One thread block stays on each multiprocessor and works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner,
- * runs ahead and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or last of
- * its block. A thread each follows the notes for Q, K and V, and has the copy engine bring them into rings of buffers. FA_WARPS / 4
- * warpgroups of consumers take 64 queries each and read the same tiles.
+ * One thread block stays on each multiprocessor and works through its share of the blocks of FA_BLOCK_M queries. A
+ * warp, the planner, runs ahead and writes a note for each tile of keys: which, whether the mask must look at it,
+ * whether it is the first or last of its block. A thread each follows the notes for Q, K and V, and has the copy
+ * engine bring them into rings of buffers. FA_WARPS / 4 warpgroups of consumers take 64 queries each and read the same
+ * tiles.
  *
- * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one, and computes the softmax of S' while P V
- * runs, and while other warpgroups' products do. The stream of tiles does not break between blocks: S' then belongs to the
- * next block, whose Q came while this one was computed, and O leaves under the next products.
+ * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one, and computes the softmax of
+ * S' while P V runs, and while other warpgroups' products do. The stream of tiles does not break between blocks: S'
+ * then belongs to the next block, whose Q came while this one was computed, and O leaves under the next products.
  *
- * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole warp, and no
- * product, nor a definition of its registers, under a condition. So the very first step multiplies a P and V that do not
- * exist, and drops the result. */
+ * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
+ * warp, and no product, nor a definition of its registers, under a condition. So the very first step multiplies a P
+ * and V that do not exist, and drops the result. */
 
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
-/* Consumers, and what they and the producers get of a multiprocessor's registers, which are 512 times the 128 threads of a
- * warpgroup. */
+/* Consumers, and what they and the producers get of a multiprocessor's registers, which are 512 times the 128 threads
+ * of a warpgroup. */
 #if FA_WARPS == 12
 #define FA__GROUPS 3
 #define FA__REGISTERS 160
@@ -50,10 +51,15 @@ enum {
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     /* Where there is room, Q of the next block comes before this one is done. */
-    FA__LOOP(_q_stages) = FA__LOOP(_ring_bytes) + 2 * FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qo)) <= 226 * 1024 ? 2 : 1,
+    FA__LOOP(_q_stages) =
+        FA__LOOP(_ring_bytes) + 2 * FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qo)) <= 226 * 1024 ? 2 : 1,
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
-    FA__LOOP(_masked) = 1, FA__LOOP(_last) = 2, FA__LOOP(_first) = 4, FA__LOOP(_end) = 8, FA__LOOP(_note_bits) = 4,
+    FA__LOOP(_masked) = 1,
+    FA__LOOP(_last) = 2,
+    FA__LOOP(_first) = 4,
+    FA__LOOP(_end) = 8,
+    FA__LOOP(_note_bits) = 4,
     FA__LOOP(_loaders) = 3,
     FA__LOOP(_group_barrier) = 1 /* the first warpgroup's; 0 is __syncthreads() */
 };
@@ -78,7 +84,8 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
-    FA__LOOP(_pair) of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
+    FA__LOOP(_pair)
+    of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     FA__LOOP(_note) note[FA__LOOP(_notes)];
 } FA__LOOP(_shared);
@@ -100,15 +107,18 @@ FA__FN void FA__LOOP(_wait_full)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
 FA__FN void FA__LOOP(_wait_free)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
     fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].free), at.phase ^ 1);
 }
-FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) { fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].free)); }
+FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
+    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].free));
+}
 
 /* ---- the order of work ---- */
 
-/* Without a mask all blocks take as long, and go round the thread blocks one by one. With one, later blocks mostly take longer, as
- * under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which take as long as any other pair; heads
- * follow each other, whose K and V neighbours share in the cache. What would be an incomplete last round of pairs, and one round before it, is
- * handed out singly, the longest first, forwards and backwards in turn. That comes within 1 to 3% of an even share (6% at worst, in what
- * the tests time) without a counter in memory. */
+/* Without a mask all blocks take as long, and go round the thread blocks one by one. With one, later blocks mostly
+ * take longer, as under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which
+ * take as long as any other pair; heads follow each other, whose K and V neighbours share in the cache. What would be
+ * an incomplete last round of pairs, and one round before it, is handed out singly, the longest first, forwards and
+ * backwards in turn. That comes within 1 to 3% of an even share (6% at worst, in what the tests time) without a
+ * counter in memory. */
 typedef struct FA__LOOP(_order) {
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads in pairs, and their pairs; other heads */
     fa__divider by_pairs, by_rest_heads;
@@ -249,13 +259,13 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
 }
 
 /* Expects a tile at a barrier and starts its copy; `load` is the call. Without keys there is no tensor to map. */
-#define FA__BRING(of, which, load)                                                             \
-    do {                                                                                       \
-        uint32_t full = fa_sm90_shared_address(&(of)->full);                                   \
-        if (launch->p.args.seqlen_k > 0) {                                                     \
-            fa_sm90_mbarrier_expect(full, FA__LOOP(which));                                    \
-            load;                                                                              \
-        } else fa_sm90_mbarrier_arrive(full);                                                  \
+#define FA__BRING(of, which, load) \
+    do { \
+        uint32_t full = fa_sm90_shared_address(&(of)->full); \
+        if (launch->p.args.seqlen_k > 0) { \
+            fa_sm90_mbarrier_expect(full, FA__LOOP(which)); \
+            load; \
+        } else fa_sm90_mbarrier_arrive(full); \
     } while (0)
 
 /* Follows the notes, and brings each tile of K once a buffer is free. */
@@ -266,7 +276,8 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_note) note = shared->note[at.slot];
         if (note.word & FA__LOOP(_end)) return;
         FA__LOOP(_wait_free)(shared->of_k, to);
-        FA__LOOP(_ktile_source) from = {&launch->k, (note.word >> FA__LOOP(_note_bits)) * FA_BLOCK_N, note.head_kv, note.batch};
+        FA__LOOP(_ktile_source)
+        from = {&launch->k, (note.word >> FA__LOOP(_note_bits)) * FA_BLOCK_N, note.head_kv, note.batch};
         FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
         /* The consumers have read the note of the tile that was there. */
         if (count >= FA_STAGES) FA__LOOP(_release)(shared->of_notes, (count - FA_STAGES) % FA__LOOP(_notes));
@@ -282,7 +293,8 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_release)(shared->of_notes, at.slot);
         if (note.word & FA__LOOP(_end)) return;
         FA__LOOP(_wait_free)(shared->of_v, to);
-        FA__LOOP(_vtile_source) from = {&launch->v, (note.word >> FA__LOOP(_note_bits)) * FA_BLOCK_N, note.head_kv, note.batch};
+        FA__LOOP(_vtile_source)
+        from = {&launch->v, (note.word >> FA__LOOP(_note_bits)) * FA_BLOCK_N, note.head_kv, note.batch};
         FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
         FA__LOOP(_advance)(&to, FA_STAGES);
         FA__LOOP(_advance)(&at, FA__LOOP(_notes));
@@ -323,11 +335,11 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_shared) * shared;
     int thread, group;
     uint32_t base, q_places, k_places, v_places; /* addresses, kept because they would be derived again in every step */
-    FA__LOOP(_place) current, next;             /* rings: the tile whose weights are ready, and the one after it */
-    int note, coming;                           /* their notes; coming is not known before a block's first tile */
-    int q_slot;                                 /* where Q of the latest block is */
-    int notes, blocks;                          /* how many have been read */
-    int begun, summed;                          /* there is a current tile; O has some of its block */
+    FA__LOOP(_place) current, next;              /* rings: the tile whose weights are ready, and the one after it */
+    int note, coming;                            /* their notes; coming is not known before a block's first tile */
+    int q_slot;                                  /* where Q of the latest block is */
+    int notes, blocks;                           /* how many have been read */
+    int begun, summed;                           /* there is a current tile; O has some of its block */
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_pv_a) weights;
@@ -335,15 +347,20 @@ typedef struct FA__LOOP(_consumer) {
 } FA__LOOP(_consumer);
 
 /* The address of a barrier. */
-#define FA__BARRIER(c, of, slot, which)                                                                      \
-    ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) +              \
+#define FA__BARRIER(c, of, slot, which) \
+    ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
 /* This warpgroup's part of the block that is `back` before the latest. */
 FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
-    fa_box box = {a, block.batch, block.head, block.head_kv, {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)}, {0, a->seqlen_k}};
+    fa_box box = {a,
+                  block.batch,
+                  block.head,
+                  block.head_kv,
+                  {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)},
+                  {0, a->seqlen_k}};
     return box;
 }
 
@@ -360,13 +377,14 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     if (!FA__HAS_SCORE && !masked) return;
     if (masked && c->p->negate) /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
-        for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
+    for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
     fa_box box = FA__LOOP(_part)(c, 0);
-    FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N, masked, c->thread);
+    FA__LOOP(_modify)
+    (c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N, masked, c->thread);
 }
 
-/* Normalises O of the block `back` before the latest, whose softmax ended in `state`, and writes it, and lse. O leaves through the
- * buffer of its Q, where that is not needed for the next one. */
+/* Normalises O of the block `back` before the latest, whose softmax ended in `state`, and writes it, and lse. O leaves
+ * through the buffer of its Q, where that is not needed for the next one. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     const fa_attention_args *a = &c->p->args;
     fa_box box = FA__LOOP(_part)(c, 1);
@@ -380,7 +398,8 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
         fa_sm90_bar_sync(FA__LOOP(_group_barrier) + c->group, 128);
         FA__LOOP(_otile_store)(tile, FA__LOOP(_out)(c->p, box), thread);
         __syncwarp();
-        fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + (c->q_slot ^ 1), free), thread % 32 == 0);
+        fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + (c->q_slot ^ 1), free),
+                                   thread % 32 == 0);
     } else FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
     if (a->lse && FA__LOOP(_qk_col)(thread, 0) == 0) {
         float *out = a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q;
@@ -410,7 +429,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_softmax_step) step;
 
     FA__LOOP(_qk_fence)();
-    FA__LOOP(_qk_start)(&c->s, c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP), c->k_places + (uint32_t)(c->next.slot * FA__K_STEP), 0);
+    FA__LOOP(_qk_start)
+    (&c->s, c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP), c->k_places + (uint32_t)(c->next.slot * FA__K_STEP), 0);
     FA__LOOP(_qk_commit)();
     if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
@@ -419,7 +439,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     c->note = c->coming;
     FA__LOOP(_qk_wait)(&c->s, 1);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, free), leader);
-    if (FA__LOOP(_q_stages) == 1) fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group, free), leader && c->note & FA__LOOP(_last));
+    if (FA__LOOP(_q_stages) == 1)
+        fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group, free), leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
     FA__LOOP(_apply)(c, plain);
@@ -429,7 +450,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = 0.0f;
     FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2, 0, FA__LOOP(_softmax_COLS));
 
-    /* The waits stand in branches whose condition needs the sums: a wait on its own is moved up, ahead of the exponentials. */
+    /* The waits stand in branches whose condition needs the sums: a wait on its own is moved up, ahead of the
+     * exponentials. */
     if (!plain && last) {
         FA__LOOP(_pv_wait)(&c->o, 0);
         if (c->begun) FA__LOOP(_finish)(c, &before);
@@ -470,7 +492,8 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1);
         if (c->note & FA__LOOP(_last)) {
             c->q_slot = c->blocks % FA__LOOP(_q_stages);
-            fa_sm90_mbarrier_wait(FA__BARRIER(c, of_q, group * FA__LOOP(_q_stages) + c->q_slot, full), c->blocks / FA__LOOP(_q_stages) & 1);
+            fa_sm90_mbarrier_wait(FA__BARRIER(c, of_q, group * FA__LOOP(_q_stages) + c->q_slot, full),
+                                  c->blocks / FA__LOOP(_q_stages) & 1);
             int more = fa_sm90_uniform(shared->block[c->blocks % FA__LOOP(_blocks)].batch) >= 0;
             c->blocks++;
             if (!more) break;
@@ -499,7 +522,8 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         for (int i = 0; i < FA__LOOP(_groups); i++) {
             for (int j = 0; j < FA__LOOP(_q_stages); j++) {
                 fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].full), 1);
-                fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].free), FA__LOOP(_q_stages) > 1 ? 4 : 1);
+                fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].free),
+                                      FA__LOOP(_q_stages) > 1 ? 4 : 1);
             }
         }
         for (int i = 0; i < FA_STAGES; i++) {

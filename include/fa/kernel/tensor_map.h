@@ -14,41 +14,61 @@ typedef struct fa_tensor_map {
 } __attribute__((aligned(64))) fa_tensor_map;
 
 /** @cond PRIVATE */
-/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in the
- * 128-byte swizzle; what a box has outside the tensor arrives as zeros. Strides of dimensions of size 1 are not looked at.
- * The driver's function is found through the runtime, and its enumerations are written out here, so that neither cuda.h
- * nor libcuda is needed (CUDA driver API, cuTensorMapEncodeTiled). */
-static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor, int batch, int heads,
-                                                 int seqlen, int cols, int box_rows) {
-    enum { FLOAT16 = 6, BFLOAT16 = 9, INTERLEAVE_NONE = 0, SWIZZLE_128B = 3, L2_PROMOTION_256B = 3, OUTSIDE_IS_ZERO = 0 };
-    typedef int (*encode_tiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *size, const uint64_t *stride,
-                                const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle, int promotion, int outside);
+/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
+ * the 128-byte swizzle; what a box has outside the tensor arrives as zeros. Strides of dimensions of size 1 are not
+ * looked at. The driver's function is found through the runtime, and its enumerations are written out here, so that
+ * neither cuda.h nor libcuda is needed (CUDA driver API, cuTensorMapEncodeTiled). */
+static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
+                                                 int batch, int heads, int seqlen, int cols, int box_rows) {
+    enum {
+        FLOAT16 = 6,
+        BFLOAT16 = 9,
+        INTERLEAVE_NONE = 0,
+        SWIZZLE_128B = 3,
+        L2_PROMOTION_256B = 3,
+        OUTSIDE_IS_ZERO = 0
+    };
+    typedef int (*encode_tiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *size,
+                                const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,
+                                int interleave, int swizzle, int promotion, int outside);
     static void *encode = NULL;
     void *entry;
     if (batch < 1 || heads < 1 || seqlen < 1)
-        return FA__FAIL(FA_ERROR_ARGUMENT, "%s: a tensor map of %d batches, %d heads and %d rows: each must be 1 or more", name, batch, heads, seqlen);
+        return FA__FAIL(FA_ERROR_ARGUMENT,
+                        "%s: a tensor map of %d batches, %d heads and %d rows: each must be 1 or more", name, batch,
+                        heads, seqlen);
     if (!tensor.data || (uintptr_t)tensor.data % 16 != 0)
-        return FA__FAIL(FA_ERROR_ARGUMENT, "%s: data is %p: a tensor map needs an address aligned to 16 bytes", name, tensor.data);
+        return FA__FAIL(FA_ERROR_ARGUMENT, "%s: data is %p: a tensor map needs an address aligned to 16 bytes", name,
+                        tensor.data);
     for (int i = 0; i < 3; i++) {
         const char *const which[3] = {"seq", "head", "batch"};
         int64_t value = i == 0 ? tensor.stride_seq : i == 1 ? tensor.stride_head : tensor.stride_batch;
-        if ((i == 0 ? seqlen : i == 1 ? heads : batch) > 1 && (value < 0 || value % 8 != 0 || value >= (int64_t)1 << 39))
-            return FA__FAIL(FA_ERROR_ARGUMENT, "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8",
-                            name, which[i], (long long)value);
+        if ((i == 0   ? seqlen
+             : i == 1 ? heads
+                      : batch) > 1 &&
+            (value < 0 || value % 8 != 0 || value >= (int64_t)1 << 39))
+            return FA__FAIL(
+                FA_ERROR_ARGUMENT,
+                "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8",
+                name, which[i], (long long)value);
     }
     cudaError_t error = fa__driver("cuTensorMapEncodeTiled", &encode, &entry);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding cuTensorMapEncodeTiled in the driver");
     uint64_t size[4] = {(uint64_t)cols, (uint64_t)seqlen, (uint64_t)heads, (uint64_t)batch};
-    uint64_t stride[3] = {(uint64_t)tensor.stride_seq * 2, (uint64_t)tensor.stride_head * 2, (uint64_t)tensor.stride_batch * 2};
+    uint64_t stride[3] = {(uint64_t)tensor.stride_seq * 2, (uint64_t)tensor.stride_head * 2,
+                          (uint64_t)tensor.stride_batch * 2};
     uint32_t box[4] = {64, (uint32_t)box_rows, 1, 1}, element_stride[4] = {1, 1, 1, 1};
     for (int i = 0; i < 3; i++)
         if (size[i + 1] == 1) stride[i] = ((uint64_t)cols * 2 + 15) / 16 * 16;
-    int result = ((encode_tiled)entry)(map, dtype == FA_F16 ? FLOAT16 : BFLOAT16, 4, tensor.data, size, stride, box, element_stride,
-                                       INTERLEAVE_NONE, SWIZZLE_128B, L2_PROMOTION_256B, OUTSIDE_IS_ZERO);
+    int result =
+        ((encode_tiled)entry)(map, dtype == FA_F16 ? FLOAT16 : BFLOAT16, 4, tensor.data, size, stride, box,
+                              element_stride, INTERLEAVE_NONE, SWIZZLE_128B, L2_PROMOTION_256B, OUTSIDE_IS_ZERO);
     if (result != 0)
-        return FA__FAIL(FA_ERROR_CUDA, "%s: the driver makes no tensor map (CUresult %d) of a tensor at %p with %d x %d x %d rows of %d, strides %lld, %lld, %lld",
-                        name, result, tensor.data, batch, heads, seqlen, cols, (long long)tensor.stride_batch, (long long)tensor.stride_head,
-                        (long long)tensor.stride_seq);
+        return FA__FAIL(
+            FA_ERROR_CUDA,
+            "%s: the driver makes no tensor map (CUresult %d) of a tensor at %p with %d x %d x %d rows of %d, strides %lld, %lld, %lld",
+            name, result, tensor.data, batch, heads, seqlen, cols, (long long)tensor.stride_batch,
+            (long long)tensor.stride_head, (long long)tensor.stride_seq);
     return FA_OK;
 }
 /** @endcond */

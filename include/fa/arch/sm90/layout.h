@@ -1,8 +1,8 @@
 /* layout.h: where the elements of a tile lie in shared memory, for loaders and products alike.
  *
- * A tile is cut into panels of 64 columns, 128 bytes a row; within a panel, rows follow each other and the 16-byte units of row r
- * change places by exclusive or with r % 8: the 128-byte swizzle of the copy engine and of wgmma (PTX ISA, "Swizzling
- * Modes"). Panels start at multiples of 1024 bytes, after which the pattern repeats. */
+ * A tile is cut into panels of 64 columns, 128 bytes a row; within a panel, rows follow each other and the 16-byte
+ * units of row r change places by exclusive or with r % 8: the 128-byte swizzle of the copy engine and of wgmma (PTX
+ * ISA, "Swizzling Modes"). Panels start at multiples of 1024 bytes, after which the pattern repeats. */
 #ifndef FA_ARCH_SM90_LAYOUT_H
 #define FA_ARCH_SM90_LAYOUT_H
 /** @cond PRIVATE */
@@ -13,8 +13,8 @@
 /* Where 16-byte unit `unit` of a row lies, in bytes. */
 #define FA__SM90_OFFSET(row, unit, panel_bytes) \
     ((unit) / 8 * (panel_bytes) + (row) * FA__SM90_ROW_BYTES + ((unit) % 8 ^ (row) % 8) * 16)
-/* Halves of a descriptor: where in shared memory (address, and from panel to panel where the unit needs it), and the pattern: from one group
- * of eight rows to the next, 128-byte swizzle. */
+/* Halves of a descriptor: where in shared memory (address, and from panel to panel where the unit needs it), and the
+ * pattern: from one group of eight rows to the next, 128-byte swizzle. */
 #define FA__SM90_PLACE(address, panel_bytes) (((address) & 0x3FFFFu) >> 4 | (uint32_t)((panel_bytes) >> 4) << 16)
 #define FA__SM90_PATTERN ((uint32_t)(FA__SM90_GROUP_BYTES >> 4) | 1u << 30)
 /** @endcond */

@@ -1,14 +1,17 @@
-/* sm90/mma.h: products of tiles by wgmma. A warpgroup (four warps) computes 64 rows of all FA_N columns; lane l of warp w
- * holds rows 16 w + l / 4 and 8 below, and of every 8 columns l % 4 * 2 and the next, as mma.sync does. */
+/* sm90/mma.h: products of tiles by wgmma. A warpgroup (four warps) computes 64 rows of all FA_N columns; lane l of
+ * warp w holds rows 16 w + l / 4 and 8 below, and of every 8 columns l % 4 * 2 and the next, as mma.sync does. */
 #include <fa/arch/sm90/layout.h>
 
-FA__REQUIRE(FA_WARPS % 4 == 0 && FA_M == FA_WARPS * 16, "FA_M is not 64 for each warpgroup: FA_ARCH 90 needs FA_WARPS to be a multiple of 4 and FA_M to be 16 * FA_WARPS");
+FA__REQUIRE(
+    FA_WARPS % 4 == 0 && FA_M == FA_WARPS * 16,
+    "FA_M is not 64 for each warpgroup: FA_ARCH 90 needs FA_WARPS to be a multiple of 4 and FA_M to be 16 * FA_WARPS");
 #if FA_N > 256
 FA__REQUIRE(0, "FA_N is above 256, the widest product of FA_ARCH 90");
 #undef FA_N
 #define FA_N 256
 #endif
-FA__REQUIRE((FA_A == FA_SHARED && FA_B == FA_OPERAND_B) || FA_K % 16 == 0, "FA_K is not a multiple of 16, which FA_FRAGMENT and FA_OPERAND_BT need on a GPU");
+FA__REQUIRE((FA_A == FA_SHARED && FA_B == FA_OPERAND_B) || FA_K % 16 == 0,
+            "FA_K is not a multiple of 16, which FA_FRAGMENT and FA_OPERAND_BT need on a GPU");
 
 #if FA_DTYPE == FA_F16
 #define FA__HALF(name) fa_sm90_##name##_f16
@@ -63,26 +66,34 @@ FA__FN void FA__MMA(_load_a)(FA__MMA(_a) * a, const void *a_tile, int thread) {
 
 /* Where a tile lies, as wgmma wants to be told; another tile is (distance in bytes / 16) further. */
 FA__FN uint32_t FA__MMA(_a_place)(const void *a_tile, int thread) {
-    return FA__SM90_PLACE(fa_sm90_shared_address(a_tile) + (uint32_t)((FA_WARPS == 4 ? 0 : fa_sm90_uniform(thread / 128)) * 64 * FA__SM90_ROW_BYTES), 0);
+    return FA__SM90_PLACE(fa_sm90_shared_address(a_tile) +
+                              (uint32_t)((FA_WARPS == 4 ? 0 : fa_sm90_uniform(thread / 128)) * 64 * FA__SM90_ROW_BYTES),
+                          0);
 }
-FA__FN uint32_t FA__MMA(_b_place)(const void *b_tile) { return FA__SM90_PLACE(fa_sm90_shared_address(b_tile), FA__MMA(_B_PANEL)); }
+FA__FN uint32_t FA__MMA(_b_place)(const void *b_tile) {
+    return FA__SM90_PLACE(fa_sm90_shared_address(b_tile), FA__MMA(_B_PANEL));
+}
 
-/* Starts C = A B, plus C if `accumulate`: the steps of 16 in K from `first` up to `last`, of NAME_STEPS; four fill a row of a
- * panel where rows run along K. The caller fences before, commits after, and waits before reading C, or writing A's registers. */
+/* Starts C = A B, plus C if `accumulate`: the steps of 16 in K from `first` up to `last`, of NAME_STEPS; four fill a
+ * row of a panel where rows run along K. The caller fences before, commits after, and waits before reading C, or
+ * writing A's registers. */
 #if FA_A == FA_FRAGMENT
-FA__FN void FA__MMA(_start_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, uint32_t b, int accumulate, int first, int last) {
+FA__FN void FA__MMA(_start_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, uint32_t b, int accumulate, int first,
+                                  int last) {
 #else
 FA__FN void FA__MMA(_start_steps)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int accumulate, int first, int last) {
 #endif
 #pragma unroll
     for (int k = first; k < last; k++) {
-        uint32_t along_k = (uint32_t)(k % 4 * 32 >> 4), b_step = FA_B == FA_OPERAND_B ? (uint32_t)(k / 4 * FA__MMA(_B_PANEL) >> 4) + along_k
-                                                                                  : (uint32_t)(k * 16 * FA__SM90_ROW_BYTES >> 4);
+        uint32_t along_k = (uint32_t)(k % 4 * 32 >> 4),
+                 b_step = FA_B == FA_OPERAND_B ? (uint32_t)(k / 4 * FA__MMA(_B_PANEL) >> 4) + along_k
+                                               : (uint32_t)(k * 16 * FA__SM90_ROW_BYTES >> 4);
         uint64_t from_b = fa_sm90_descriptor(b + b_step, FA__SM90_PATTERN);
 #if FA_A == FA_FRAGMENT
         fa_sm90_wgmma_registers(FA_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, a->x + 4 * k, from_b, accumulate | (k > 0));
 #else
-        uint64_t from_a = fa_sm90_descriptor(a + (uint32_t)(k / 4 * FA__MMA(_A_PANEL) >> 4) + along_k, FA__SM90_PATTERN);
+        uint64_t from_a =
+            fa_sm90_descriptor(a + (uint32_t)(k / 4 * FA__MMA(_A_PANEL) >> 4) + along_k, FA__SM90_PATTERN);
         fa_sm90_wgmma_shared(FA_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, from_a, from_b, accumulate | (k > 0));
 #endif
     }
@@ -126,9 +137,11 @@ FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread)
     for (int r = 0; r < FA__MMA(_ROWS); r++)
 #pragma unroll
         for (int unit = 0; unit < (FA_N + 15) / 16 * 2; unit++) {
-            unsigned char *at = (unsigned char *)tile + FA__SM90_OFFSET(FA__MMA(_row)(thread, r), unit, FA__MMA(_A_PANEL));
-            ((uint32_t *)at)[thread % 4] =
-                unit < FA_N / 8 ? FA__HALF(pack)(acc->x[FA__AT(r, 2 * unit, 2, 0)], acc->x[FA__AT(r, 2 * unit + 1, 2, 0)]) : 0;
+            unsigned char *at =
+                (unsigned char *)tile + FA__SM90_OFFSET(FA__MMA(_row)(thread, r), unit, FA__MMA(_A_PANEL));
+            ((uint32_t *)at)[thread % 4] = unit < FA_N / 8 ? FA__HALF(pack)(acc->x[FA__AT(r, 2 * unit, 2, 0)],
+                                                                            acc->x[FA__AT(r, 2 * unit + 1, 2, 0)])
+                                                           : 0;
         }
 }
 
@@ -140,8 +153,9 @@ FA__FN void FA__MMA(_trade)(uint32_t *first, uint32_t *second, int lane, int bit
     else *second = got;
 }
 
-/* Writes the accumulator, rounded, to the rows and columns of a block that starts at to.row, without a detour through shared memory: of
- * four neighbouring lanes, which share a row, each collects the 16 bytes of one of four groups of 8 columns. */
+/* Writes the accumulator, rounded, to the rows and columns of a block that starts at to.row, without a detour through
+ * shared memory: of four neighbouring lanes, which share a row, each collects the 16 bytes of one of four groups of 8
+ * columns. */
 FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) {
     int lane = thread % 4;
 #pragma unroll
@@ -153,9 +167,9 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
             uint32_t word[4];
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                word[i] = c + 2 * i < FA__MMA(_COLS)
-                              ? FA__HALF(pack)(acc->x[FA__AT(r, c + 2 * i, 2, 0)], acc->x[FA__AT(r, c + 2 * i + 1, 2, 0)])
-                              : 0;
+                word[i] = c + 2 * i < FA__MMA(_COLS) ? FA__HALF(pack)(acc->x[FA__AT(r, c + 2 * i, 2, 0)],
+                                                                      acc->x[FA__AT(r, c + 2 * i + 1, 2, 0)])
+                                                     : 0;
             FA__MMA(_trade)(&word[0], &word[1], lane, 1);
             FA__MMA(_trade)(&word[2], &word[3], lane, 1);
             FA__MMA(_trade)(&word[0], &word[2], lane, 2);

@@ -28,8 +28,9 @@
 #define fa_sm90_shared_address fa_sm80_shared_address
 #define fa_sm90_ldmatrix fa_sm80_ldmatrix
 
-/* What sm_90a alone has. nvcc -arch=sm_90a compiles for the generic compute_90 as well, only to keep it as PTX: there, such an
- * instruction is a call of a function that does not exist. The assembler of any real GPU refuses that, and says its name. */
+/* What sm_90a alone has. nvcc -arch=sm_90a compiles for the generic compute_90 as well, only to keep it as PTX: there,
+ * such an instruction is a call of a function that does not exist. The assembler of any real GPU refuses that, and
+ * says its name. */
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define FA__SM90A(...) asm volatile(__VA_ARGS__)
 #else
@@ -92,7 +93,8 @@ FA__DEVICE void fa_sm90_bar_arrive(int id, int threads) { asm volatile("bar.arri
 FA__DEVICE void fa_sm90_prefetch_map(const void *map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
-/* The box at coordinates c0 (contiguous) to c3 into shared memory; its bytes complete at the barrier. One thread calls. */
+/* The box at coordinates c0 (contiguous) to c3 into shared memory; its bytes complete at the barrier. One thread
+ * calls. */
 FA__DEVICE void fa_sm90_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, int c1, int c2, int c3) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
                  "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
@@ -147,8 +149,8 @@ FA__DEVICE uint64_t fa_sm90_descriptor(uint32_t low, uint32_t high) {
 #define FA__SM90_SHAPE(n, type) "wgmma.mma_async.sync.aligned.m64n" FA__STR(n) "k16.f32." type "." type " {" FA__CAT(FA__SM90_NAMES_, n) "}, "
 #define FA__SM90_ACCUMULATE(n, i) "{\n.reg .pred p;\nsetp.ne.b32 p, " FA__SM90_INPUT(i, FA__CAT(FA__SM90_INPUTS_, n)) ", 0;\n"
 
-/* d (64 x n) = a (64 x 16) b (16 x n), plus d if `accumulate`; type "bf16" or "f16". a and b are descriptors; b_major "0": n
- * rows of k, "1": k rows of n. */
+/* d (64 x n) = a (64 x 16) b (16 x n), plus d if `accumulate`; type "bf16" or "f16". a and b are descriptors; b_major
+ * "0": n rows of k, "1": k rows of n. */
 #define fa_sm90_wgmma_shared(n, type, b_major, d, a, b, accumulate)                                                         \
     FA__SM90A(FA__SM90_ACCUMULATE(n, 2) FA__SM90_SHAPE(n, type) FA__SM90_INPUT(0, FA__CAT(FA__SM90_INPUTS_, n)) ", "        \
                   FA__SM90_INPUT(1, FA__CAT(FA__SM90_INPUTS_, n)) ", p, 1, 1, 0, " b_major ";\n}"                           \
