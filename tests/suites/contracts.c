@@ -502,6 +502,29 @@ static problem rerun(const problem *p, int which, int row, int col, double value
     return q;
 }
 
+/* A row whose weights grow from tile to tile, beside one that is NaN, which may be held by the same threads. */
+static void nan_beside(const instance *of) {
+    enum { QUERIES = 16, KEYS = 700 };
+    int wrong = 0;
+    for (int growing = 0; growing < QUERIES; growing += 5) {
+        shape s = shape_plain(1, 1, 1, QUERIES, KEYS);
+        problem p, q;
+        s.window_left = KEYS, s.window_right = 0;
+        p = fresh(of, &s);
+        for (int i = 0; i < QUERIES; i++)
+            for (int c = 0; c < of->head_dim; c++) problem_set(&p, &p.q, &p.args.q, 0, 0, i, c, i == growing && c == 1 ? 64.0 : 0.0);
+        for (int j = 0; j < KEYS; j++) problem_set(&p, &p.k, &p.args.k, 0, 0, j, 1, j / 16.0);
+        problem_upload(&p);
+        check_forward(&p);
+        problem_download(&p);
+        q = rerun(&p, 'q', growing ^ 8, 3, NAN);
+        for (int c = 0; c < of->head_dim; c++) wrong += bits_at(&q, 0, 0, growing, c) != bits_at(&p, 0, 0, growing, c);
+        problem_delete(&q);
+        problem_delete(&p);
+    }
+    tap_ok(!wrong, "%s: NaN in a row leaves alone another, of which every tile has a larger maximum (%d wrong)", of->name, wrong);
+}
+
 static void nan_spreads(const instance *of) {
     enum { ROWS = 150, AT = 77, COL = 5 };
     shape s = shape_plain(1, 1, 1, ROWS, ROWS);
@@ -872,6 +895,8 @@ static void numerics(void) {
     leading_keys(&late, "leading tiles hidden by a mask");
     leading_keys(&late_by_score, "leading tiles hidden by a score hook");
     far_scores();
+    nan_beside(&plain);
+    nan_beside(&half_causal);
     nan_spreads(&plain);
     nan_spreads(&half_causal);
     nan_spreads(&bf16_window);

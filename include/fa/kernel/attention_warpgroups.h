@@ -74,9 +74,10 @@ typedef struct FA__LOOP(_block) {
     int batch, head, head_kv, query; /* batch is -1 after the last block */
 } __attribute__((aligned(16))) FA__LOOP(_block);
 
-/* A tile of keys of such a block. */
+/* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
+ * of its block; there is none. */
 typedef struct FA__LOOP(_note) {
-    int word; /* tile << note_bits, and bits: the mask looks at it; it is the first or last of its block; there is none */
+    int word;
     int batch, head_kv, unused;
 } __attribute__((aligned(16))) FA__LOOP(_note);
 
@@ -355,12 +356,9 @@ typedef struct FA__LOOP(_consumer) {
 FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
-    fa_box box = {a,
-                  block.batch,
-                  block.head,
-                  block.head_kv,
-                  {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)},
-                  {0, a->seqlen_k}};
+    fa_range queries = {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)};
+    fa_range keys = {0, a->seqlen_k};
+    fa_box box = {a, block.batch, block.head, block.head_kv, queries, keys};
     return box;
 }
 
@@ -375,16 +373,18 @@ FA__FN void FA__LOOP(_await_tile)(FA__LOOP(_consumer) * c) {
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     int masked = plain ? 0 : c->note & FA__LOOP(_masked);
     if (!FA__HAS_SCORE && !masked) return;
-    if (masked && c->p->negate) /* a negative scale, without a hook: the exponent's factor stays positive */
+    if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
-    for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
+        for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
+    }
     fa_box box = FA__LOOP(_part)(c, 0);
-    FA__LOOP(_modify)
-    (c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N, masked, c->thread);
+    fa_index at = FA__LOOP(_index)(c->p, box);
+    int key0 = (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N;
+    FA__LOOP(_modify)(c->s.x, c->p, at, box, key0, masked, c->thread);
 }
 
-/* Normalises O of the block `back` before the latest, whose softmax ended in `state`, and writes it, and lse. O leaves
- * through the buffer of its Q, where that is not needed for the next one. */
+/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. O leaves through
+ * the buffer of its Q, where that is not needed for the next one. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     const fa_attention_args *a = &c->p->args;
     fa_box box = FA__LOOP(_part)(c, 1);
@@ -410,6 +410,7 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
         }
     }
 }
+
 /* O += P V of the current tile; the first of its block sets O. */
 FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
     enum { FA__V_STEP = (int)sizeof c->shared->v[0] / 16 };
@@ -428,9 +429,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_softmax_state) before = c->state;
     FA__LOOP(_softmax_step) step;
 
+    uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
+    uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
     FA__LOOP(_qk_fence)();
-    FA__LOOP(_qk_start)
-    (&c->s, c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP), c->k_places + (uint32_t)(c->next.slot * FA__K_STEP), 0);
+    FA__LOOP(_qk_start)(&c->s, q, k, 0);
     FA__LOOP(_qk_commit)();
     if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
@@ -451,12 +453,12 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2, 0, FA__LOOP(_softmax_COLS));
 
     /* The waits stand in branches whose condition needs the sums: a wait on its own is moved up, ahead of the
-     * exponentials. */
+     * exponentials. (No sum is below 0, and NaN, which may be another row's, is not, either.) */
     if (!plain && last) {
         FA__LOOP(_pv_wait)(&c->o, 0);
         if (c->begun) FA__LOOP(_finish)(c, &before);
         c->summed = 0;
-    } else if (FA__OP(any)(rescale && c->state.sum[0] >= 0.0f)) {
+    } else if (FA__OP(any)(rescale && !(c->state.sum[0] < 0.0f))) {
         FA__LOOP(_pv_wait)(&c->o, 0);
         FA__LOOP(_softmax_fade)(&before, alpha);
         FA__LOOP(_pv_scale_rows)(&c->o, alpha);
