@@ -351,8 +351,8 @@ static form random_form(rng *r) {
     s.threads = rng_int(r, 0, 3);
     s.spread = rng_one_in(r, 4) ? 30 : 2;
     s.middle = rng_one_in(r, 4) ? 50 : 0;
-    /* A few elements that may be all dropped: their variance is 0, and only eps is left. */
-    if (s.cols < 40 && s.eps < 1e-3f) s.eps = 1e-3f;
+    /* Elements that may be all dropped, or all but one: their variance is 0, and only eps is left. */
+    if ((s.cols < 40 || pow((double)s.dropout, (double)(s.cols - 1)) * (double)s.cols * (double)s.rows > 1e-6) && s.eps < 1e-3f) s.eps = 1e-3f;
     return s;
 }
 
