@@ -661,6 +661,10 @@ typedef struct NAME_view NAME_view;
 typedef struct NAME_held NAME_held;
 /** Which elements of a row are dropped. */
 typedef struct NAME_drawn NAME_drawn;
+/** A row that is looked at once. */
+typedef struct NAME_scan NAME_scan;
+/** A piece of such a row, under way, in NAME_PARTS parts. */
+typedef struct NAME_flight NAME_flight;
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_ROW)
 /** A row. Its threads hold vectors of 16 bytes by turns, which lie on boundaries of 16 bytes.
@@ -706,6 +710,13 @@ void NAME_load(float *x, const NAME_view *v, int64_t piece, float fill);
  *  @param piece from 0 on
  *  @param x     its elements */
 void NAME_store(const NAME_view *v, int64_t piece, const float *x);
+
+/** Writes a piece times a factor.
+ *  @param v      the row
+ *  @param piece  from 0 on
+ *  @param x      its elements, which stay as they are
+ *  @param factor multiplies them */
+void NAME_store_times(const NAME_view *v, int64_t piece, const float *x, float factor);
 
 /** How many of x[] are elements of the row.
  *  @param v     the row
@@ -785,6 +796,20 @@ void NAME_wait(void);
  *  @param piece 0 to NAME_held_pieces() - 1 */
 void NAME_get(float *x, const NAME_held *held, const NAME_view *v, int64_t piece);
 
+/** A piece of what is held, to be looked at only: read as NAME_get() does, or left where it is.
+ *  @param x     NAME_LENGTH floats, which may be written
+ *  @param held  after NAME_wait()
+ *  @param v     the row that NAME_hold() was given
+ *  @param piece 0 to NAME_held_pieces() - 1
+ *  @return NAME_count() elements, in `x` or in the row: there until the row is written */
+const float *NAME_look(float *x, const NAME_held *held, const NAME_view *v, int64_t piece);
+
+/** Asks for what comes behind a piece in memory, for whoever computes long before reading it: a hint, which may point to nothing.
+ *  Nothing on GPUs.
+ *  @param v     the row
+ *  @param piece the piece that is read now */
+void NAME_ahead(const NAME_view *v, int64_t piece);
+
 /** Pieces that what is held has.
  *  @param v the row
  *  @return 1 with #FA_HOLD FA_FRAGMENT on GPUs, else NAME_pieces() */
@@ -795,6 +820,94 @@ int64_t NAME_held_pieces(const NAME_view *v);
  *  @param tensors how many such rows
  *  @return whether; NAME_KEPT pieces at most if that is one row, else one */
 int NAME_keeps(const NAME_view *v, int tensors);
+
+/** A row that is looked at once, of which a piece is under way while the one before is looked at (GPU).
+ *  @param row  element 0, aligned to its type
+ *  @param cols elements
+ *  @param team who shares it
+ *  @return the caller's view: of the first piece */
+NAME_scan NAME_scan_of(const void *row, int64_t cols, const fa_team *team);
+
+/** Starts reading the first piece.
+ *  @param f    written
+ *  @param s    the row
+ *  @param fill the value of what is none of the row */
+void NAME_scan_begin(NAME_flight *f, NAME_scan *s, float fill);
+
+/** Whether all of the next piece is there.
+ *  @param s the row
+ *  @return whether it is */
+int NAME_scan_full(const NAME_scan *s);
+
+/** Whether any of the next piece is there, where not all of it is.
+ *  @param s the row
+ *  @return whether any is */
+int NAME_scan_more(const NAME_scan *s);
+
+/** Elements of a part that x[] has.
+ *  @param s the row
+ *  @return NAME_PART on GPUs, a constant; a multiple of 16 on the CPU */
+int NAME_scan_count(const NAME_scan *s);
+
+/** A part of the piece, once it is there.
+ *  @param x    NAME_PART floats, of which NAME_scan_count() are written
+ *  @param f    the piece
+ *  @param s    the row
+ *  @param part 0 to NAME_PARTS - 1
+ *  @param fill that of NAME_scan_begin() */
+void NAME_scan_land(float *x, const NAME_flight *f, const NAME_scan *s, int part, float fill);
+
+/** Starts reading a part of the next piece, after NAME_scan_land() of it.
+ *  @param f    the piece
+ *  @param s    the row
+ *  @param part 0 to NAME_PARTS - 1
+ *  @param full NAME_scan_full()
+ *  @param fill that of NAME_scan_begin() */
+void NAME_scan_start(NAME_flight *f, const NAME_scan *s, int part, int full, float fill);
+
+/** Goes on to the next piece, all of whose parts are started.
+ *  @param f the piece
+ *  @param s the row */
+void NAME_scan_next(NAME_flight *f, NAME_scan *s);
+
+/** Gives what is none of the row a value.
+ *  @param x     what NAME_scan_land() wrote
+ *  @param f     the piece
+ *  @param s     the row
+ *  @param part  0 to NAME_PARTS - 1
+ *  @param value what they become */
+void NAME_scan_pad(float *x, const NAME_flight *f, const NAME_scan *s, int part, float value);
+
+/** Elements at the row's ends that are in no piece, and that the caller has to see by himself.
+ *  @param s the row
+ *  @return how many; 0 on the CPU */
+int NAME_scan_edges(const NAME_scan *s);
+
+/** The column of one of those.
+ *  @param s the row
+ *  @param i 0 to NAME_scan_edges() - 1
+ *  @return its column */
+int64_t NAME_scan_edge(const NAME_scan *s, int i);
+
+/** Adds to the element of a column, in the thread that has it.
+ *  @param x     NAME_count() floats
+ *  @param v     the row
+ *  @param piece from 0 on
+ *  @param col   the column
+ *  @param value what is added */
+void NAME_add_at(float *x, const NAME_view *v, int64_t piece, int64_t col, float value);
+#endif
+#if defined(DOXYGEN)
+/** The largest of the piece, as NAME_max_of() of fa/reduce.h has it (GPU).
+ *  @param f     the piece
+ *  @param start the result if all are smaller
+ *  @return the largest */
+float NAME_scan_max(const NAME_flight *f, float start);
+
+/** An element as a float, which is not waited for before it is needed.
+ *  @param element of the type FA_DTYPE
+ *  @return its value */
+float NAME_late(uint16_t element);
 #endif
 /** @} */
 
@@ -851,7 +964,16 @@ float NAME_squares_of(const float *x, int count, float center);
  *  @return the sum of what they become */
 float NAME_exp_of(float *x, int count, float base, float scale_log2);
 
-/** The same sum, and the elements stay.
+/** The same, and the elements stay.
+ *  @param to         gets what the elements become; may be x
+ *  @param x          the elements
+ *  @param count      as for NAME_max_of()
+ *  @param base       as for NAME_exp_of()
+ *  @param scale_log2 as for NAME_exp_of()
+ *  @return the sum of to[i] */
+float NAME_exp_to(float *to, const float *x, int count, float base, float scale_log2);
+
+/** The same sum, and nothing is written.
  *  @param x          the elements
  *  @param count      as for NAME_max_of()
  *  @param base       as for NAME_exp_of()

@@ -36,6 +36,7 @@
  *     float NAME_dot_of(x, y, count)         the sum of x[i] * y[i]
  *     float NAME_squares_of(x, count, center)   the sum of (x[i] - center)^2
  *     float NAME_exp_of(x, count, base, scale_log2)   the sum of what x[i] becomes: 2^((x[i] - base) * scale_log2)
+ *     float NAME_exp_to(to, x, count, base, scale_log2)   the same, and it is to[] that becomes it
  *     float NAME_exp_sum_of(x, count, base, scale_log2)   the same, and x[] stays
  *
  * of two sets of numbers,
@@ -82,6 +83,15 @@ FA__FN void FA__RED(_merge)(float *count, float *mean, float *squares, float oth
 }
 
 #include FA__LAYER(reduce)
+
+#if !defined(FA__EXP_TO)
+FA__FN float FA__RED(_exp_to)(float *to, const float *x, int count, float base, float scale_log2) {
+    FA__UNROLL
+    for (int i = 0; i < count; i++) to[i] = x[i];
+    return FA__RED(_exp_of)(to, count, base, scale_log2);
+}
+#endif
+#undef FA__EXP_TO
 
 #undef FA__RED
 #undef FA_BLOCKS

@@ -47,6 +47,7 @@
  *     int64_t NAME_pieces(view)              pieces that the row takes
  *     NAME_load(x, view, piece, fill)        x[] is the piece; what is none of the row gets the value `fill`
  *     NAME_store(view, piece, x)             writes it
+ *     NAME_store_times(view, piece, x, factor)   writes x[] times a factor
  *     int NAME_real(view, piece)             how many of x[] are elements of the row
  *     NAME_pad(x, view, piece, value)        those that are not get the value
  *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
@@ -68,6 +69,9 @@
  *     NAME_KNOWN                             1 if FA_PIECES are: to get a piece again costs next to nothing (GPU)
  *     NAME_wait()                            returns when all that this thread holds is there
  *     NAME_get(x, held, view, piece)         x[] is the piece
+ *     const float *NAME_look(x, held, view, piece)   the piece: in x[], or where it is
+ *     NAME_ahead(view, piece)                asks for what comes behind the piece in memory, for whoever computes long before he
+ *                                            reads it (CPU)
  *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds one
  *     int NAME_keeps(view, tensors)          whether the floats of so many rows are better kept than got again: NAME_KEPT
  *                                            pieces at most if that is one row, else one
@@ -139,6 +143,21 @@ typedef struct FA__ROW(_view) {
 } FA__ROW(_view);
 
 #include FA__LAYER(row)
+
+#if !defined(FA__LOOKS) /* where nothing is better than this */
+FA__FN const float *FA__ROW(_look)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
+    FA__ROW(_get)(x, held, v, piece);
+    return x;
+}
+FA__FN void FA__ROW(_ahead)(const FA__ROW(_view) * v, int64_t piece) { (void)v, (void)piece; }
+FA__FN void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const float *x, float factor) {
+    float y[FA__ROW(_LENGTH)];
+    FA__UNROLL
+    for (int i = 0; i < FA__ROW(_LENGTH); i++) y[i] = x[i] * factor;
+    FA__ROW(_store)(v, piece, y);
+}
+#endif
+#undef FA__LOOKS
 
 /* What is kept of 32 elements, in a loop, because random words take many instructions. Four columns have one counter, or
  * two where the row begins within the first. */

@@ -65,6 +65,29 @@ FA_HOOK float swish_grad(const struct swish *u, float x) {
 #include <fa/swiglu.h>
 #endif
 
+#if !defined(__CUDACC__)
+/* Products, which show how results are rounded. NaN gets all bits that it may have, which must not be rounded up. */
+FA_HOOK float itself(const void *user, float x) {
+    const uint32_t bits = 0x7FFFFFFF;
+    float nan;
+    (void)user;
+    memcpy(&nan, &bits, 4);
+    return x == x ? x : nan;
+}
+FA_HOOK float itself_grad(const void *user, float x) {
+    (void)user, (void)x;
+    return 1.0f;
+}
+#define FA_NAME g_product_f16
+#define FA_DTYPE FA_F16
+#define FA_ACTIVATION itself
+#include <fa/swiglu.h>
+#define FA_NAME g_product_bf16
+#define FA_DTYPE FA_BF16
+#define FA_ACTIVATION itself
+#include <fa/swiglu.h>
+#endif
+
 typedef fa_status call(const fa_swiglu_args *args, fa_stream stream);
 typedef struct kind {
     const char *name;
@@ -223,6 +246,46 @@ static form random_form(rng *r) {
     s.spread = rng_one_in(r, 4) ? 30 : 3;
     return s;
 }
+
+#if !defined(__CUDACC__)
+/* Every 16-bit pattern times 64 others, exactly a float each: the result is that float, rounded to nearest even, bit for bit, with
+ * ties, subnormal numbers and overflow; or some NaN. Few rows stay in the caches, many are written past them. */
+static void rounding(rng *r) {
+    enum { COLS = 65537, ROWS = 65 };
+    uint16_t *gate = (uint16_t *)malloc(2 * COLS), *up = (uint16_t *)malloc(2 * COLS * ROWS), *y = (uint16_t *)malloc(2 * COLS * ROWS);
+    if (!gate || !up || !y) tap_bail("no memory");
+    static const uint16_t chosen[] = {0x3C01, 0x3F81, 0x3FFF, 0x0001, 0x8001, 0x7FFF, 0xFFFF, 0x7F80, 0x7C00, 0x7BFF, 0x7F7F, 0x1400, 0x1A01};
+    for (int i = 0; i < COLS; i++) gate[i] = (uint16_t)i;
+    for (int row = 0; row < ROWS; row++) {
+        uint16_t pattern = row < (int)(sizeof chosen / sizeof chosen[0]) ? chosen[row] : (uint16_t)rng_next(r);
+        for (int i = 0; i < COLS; i++) up[row * COLS + i] = pattern;
+    }
+    for (int set = 0; set < 3; set++) {
+        const char *isa = check_instruction_set(set);
+        for (int test = 0; test < 4; test++) {
+            const int dtype = test % 2 ? FA_BF16 : FA_F16, rows = test < 2 ? 3 : ROWS;
+            int wrong = 0;
+            fa_swiglu_args a;
+            memset(&a, 0, sizeof a);
+            a.gate.data = gate, a.up = fa_matrix_of(up, COLS), a.y = fa_matrix_of(y, COLS);
+            a.rows = rows, a.cols = COLS;
+            wrong += (dtype == FA_F16 ? g_product_f16_forward(&a, 0) : g_product_bf16_forward(&a, 0)) != FA_OK;
+            for (int64_t i = 0; i < (int64_t)rows * COLS; i++) {
+                uint16_t rounded;
+                float exact = fa_load_element(gate, i % COLS, dtype) * fa_load_element(up, i, dtype), got = fa_load_element(y, i, dtype);
+                fa_store_element(&rounded, 0, dtype, exact);
+                if (exact != exact ? got == got : y[i] != rounded) {
+                    if (!wrong++) tap_note("%04x times %04x is %04x, not %04x", gate[i % COLS], up[i], y[i], rounded);
+                }
+            }
+            tap_ok(!wrong, "%s, %s: products of all numbers are rounded to nearest even, %s the caches", dtype == FA_F16 ? "f16" : "bf16", isa,
+                   rows == ROWS ? "past" : "in");
+        }
+    }
+    check_instruction_set(0);
+    free(gate), free(up), free(y);
+}
+#endif
 
 static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511, 513, 1023, 1024, 1025,
@@ -604,6 +667,9 @@ int main(void) {
     errors(&r);
     accuracy();
     segments(&r);
+#if !defined(__CUDACC__)
+    rounding(&r);
+#endif
     for (int i = 0; i < KINDS; i++) shapes(&kinds[i], seed);
     differences(&kinds[0], &r), differences(&kinds[3], &r), differences(&kinds[5], &r);
     for (int i = 0; i < KINDS; i++) special(&kinds[i], &r);

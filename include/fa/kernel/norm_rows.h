@@ -18,6 +18,7 @@ typedef struct FA__LOOP(_flight) {
 enum { FA__LOOP(_PASSES) = FA__CENTERED && FA__LOOP(_row_KNOWN) ? 2 : 1 };
 typedef struct FA__LOOP(_moments) {
     float number, mean, squares;
+    float pivot; /* the first piece's mean, to which that of all pieces is relative: it is rounded after each of them */
 } FA__LOOP(_moments);
 
 /* A piece's share. Elements that are none of the row become what adds nothing. */
@@ -34,7 +35,8 @@ FA__FN_CALLED void FA__LOOP(_measure)(float *x, const FA__LOOP(_row_view) * in, 
         int real = FA__LOOP(_row_real)(in, piece);
         float middle = real > 0 ? FA__LOOP(_reduce_sum_of)(x, count) / (float)real : 0.0f;
         FA__LOOP(_row_pad)(x, in, piece, middle);
-        FA__LOOP(_reduce_merge)(&m->number, &m->mean, &m->squares, (float)real, middle, FA__LOOP(_reduce_squares_of)(x, count, middle));
+        if (m->number == 0.0f) m->pivot = fabsf(middle) < INFINITY ? middle : 0.0f;
+        FA__LOOP(_reduce_merge)(&m->number, &m->mean, &m->squares, (float)real, middle - m->pivot, FA__LOOP(_reduce_squares_of)(x, count, middle));
     }
 }
 /* After a pass over all pieces: of the whole row, from what the threads of the team know. */
@@ -44,8 +46,12 @@ FA__FN void FA__LOOP(_measured)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int 
         m->mean = FA__LOOP(_reduce_sum)(m->mean, team, place->shared) * p->inverse_cols;
         return;
     }
-    if (FA__CENTERED && FA__LOOP(_PASSES) == 1) FA__LOOP(_reduce_moments)(&m->number, &m->mean, &m->squares, team, place->shared);
-    else m->squares = FA__LOOP(_reduce_sum)(m->squares, team, place->shared);
+    if (FA__CENTERED && FA__LOOP(_PASSES) == 1) {
+        m->mean += m->pivot;
+        FA__LOOP(_reduce_moments)(&m->number, &m->mean, &m->squares, team, place->shared);
+    } else {
+        m->squares = FA__LOOP(_reduce_sum)(m->squares, team, place->shared);
+    }
     f->mean = m->mean;
     f->rstd = fa__rsqrt(m->squares * p->inverse_cols + p->eps);
 }
@@ -113,12 +119,13 @@ FA__FN void FA__LOOP(_forward_finish)(const FA__PARAMS *p, int64_t row, int64_t 
     FA__LOOP(_row_reach)(&from.held_residual, FA__LOOP(_slots)(place, p, 1), 0.0f);
     from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
 
-    FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f};
+    FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
     FA__UNROLL
     for (int pass = 0; pass < FA__LOOP(_PASSES); pass++) {
         FA__UNROLL_PIECES
         for (int64_t piece = 0; piece < pieces; piece++) {
             float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+            if (pass == 0 && pieces > 1) FA__LOOP(_row_ahead)(&from.x, piece);
             if (pass == 0 || !keeps) FA__LOOP(_summand)(x, p, &from, piece);
             FA__LOOP(_measure)(x, &from.x, piece, pass, &m);
         }
@@ -225,7 +232,7 @@ FA__FN void FA__LOOP(_row_means)(float *w_mean, float *wn_mean, FA__LOOP(_flight
     float n[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)];
     int64_t pieces = FA__LOOP(_row_held_pieces)(s);
     if (!p->rstd) {
-        FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f};
+        FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
         FA__ROLL
         for (int pass = 0; pass < FA__LOOP(_PASSES); pass++) {
             FA__ROLL

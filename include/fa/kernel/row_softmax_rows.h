@@ -22,12 +22,15 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
-        FA__LOOP(_row_get)(x, &held, &in, piece);
-        float largest = FA__LOOP(_reduce_max_of)(x, count, max);
+        if (pieces > 1) FA__LOOP(_row_ahead)(&in, piece);
+        const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
+        float largest = FA__LOOP(_reduce_max_of)(from, count, max);
         float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
         sum *= fa__exp2((max - base) * p->scale_log2);
-        if (keeps && !p->log) sum += FA__LOOP(_reduce_exp_of)(x, count, base, p->scale_log2);
-        else sum += FA__LOOP(_reduce_exp_sum_of)(x, count, base, p->scale_log2);
+        if (keeps && p->log && from != x)
+            for (int i = 0; i < count; i++) x[i] = from[i];
+        if (keeps && !p->log) sum += FA__LOOP(_reduce_exp_to)(x, from, count, base, p->scale_log2);
+        else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
         if (keeps) bases[piece] = largest;
         max = largest;
     }
@@ -38,18 +41,17 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
+        float weight = 1.0f;
         if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
         if (p->log) {
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
         } else {
-            float weight = inverse;
+            weight = inverse;
             if (!keeps) FA__LOOP(_reduce_exp_of)(x, count, max, p->scale_log2);
             else if (bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) x[i] *= weight;
         }
-        FA__LOOP(_row_store)(&out, piece, x);
+        FA__LOOP(_row_store_times)(&out, piece, x, weight);
     }
 }
 
@@ -70,26 +72,27 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);
     FA__LOOP(_row_wait)();
     float sum = 0.0f;
+    const float *from_y = y, *from_d = d;
     for (int64_t piece = 0; piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
-        if (!p->log || keeps) FA__LOOP(_row_get)(y, &held_y, &in, piece);
-        FA__LOOP(_row_get)(d, &held_d, &in_d, piece);
-        sum += p->log ? FA__LOOP(_reduce_sum_of)(d, count) : FA__LOOP(_reduce_dot_of)(y, d, count);
+        if (!p->log || keeps) from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
+        from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
+        sum += p->log ? FA__LOOP(_reduce_sum_of)(from_d, count) : FA__LOOP(_reduce_dot_of)(from_y, from_d, count);
     }
     sum = FA__LOOP(_reduce_sum)(sum, team, place->shared);
     for (int64_t piece = 0; piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
         if (!keeps) {
-            FA__LOOP(_row_get)(y, &held_y, &in, piece);
-            FA__LOOP(_row_get)(d, &held_d, &in_d, piece);
+            from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
+            from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
         }
         if (p->log) {
-            FA__LOOP(_reduce_exp_of)(y, count, 0.0f, FA__LOG2_E);
+            FA__LOOP(_reduce_exp_to)(y, from_y, count, 0.0f, FA__LOG2_E);
             FA__UNROLL
-            for (int i = 0; i < count; i++) d[i] = (d[i] - y[i] * sum) * p->scale;
+            for (int i = 0; i < count; i++) d[i] = (from_d[i] - y[i] * sum) * p->scale;
         } else {
             FA__UNROLL
-            for (int i = 0; i < count; i++) d[i] = y[i] * (d[i] - sum) * p->scale;
+            for (int i = 0; i < count; i++) d[i] = from_y[i] * (from_d[i] - sum) * p->scale;
         }
         FA__LOOP(_row_store)(&out, piece, d);
     }

@@ -1,8 +1,8 @@
 /* rows_cpu.h: rows on the CPU: a core takes some rows at a time, and of each a piece that fits in its first-level cache. */
 #include <fa/arch/cpu/threads.h>
 
-#define FA__CPU_PIECE 4096    /* floats: 16 KB, a half of a first-level cache */
-#define FA__CPU_KEEP 16       /* pieces that are kept, 256 KB, in the second-level cache; longer rows are computed again */
+#define FA__CPU_PIECE 1024    /* floats: 4 KB, so that a few tensors' fit in a first-level cache */
+#define FA__CPU_KEEP 64       /* pieces that are kept, 256 KB, in the second-level cache; longer rows are computed again */
 #define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes of a result that goes past the caches: what a core has of a third level */
 #define FA__CPU_ITEM 65536    /* elements of a work item, at least */
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */

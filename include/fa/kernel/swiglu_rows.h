@@ -14,10 +14,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
-        FA__LOOP(_row_get)(x, &held_x, &in, piece);
-        FA__LOOP(_row_get)(up, &held_up, &in_up, piece);
+        const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece);
+        const float *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
         FA__UNROLL
-        for (int i = 0; i < count; i++) x[i] = FA_ACTIVATION(FA__USER(p), x[i]) * up[i];
+        for (int i = 0; i < count; i++) x[i] = FA_ACTIVATION(FA__USER(p), gates[i]) * ups[i];
         FA__LOOP(_row_store)(&out, piece, x);
     }
 }
@@ -41,14 +41,14 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
-        FA__LOOP(_row_get)(x, &held_x, &in, piece);
-        FA__LOOP(_row_get)(up, &held_up, &in_up, piece);
-        FA__LOOP(_row_get)(d, &held_d, &in_d, piece);
+        const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece);
+        const float *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
+        const float *ds = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
         FA__UNROLL
         for (int i = 0; i < count; i++) {
-            float gate = x[i];
-            x[i] = d[i] * up[i] * FA__CAT(FA_ACTIVATION, _grad)(FA__USER(p), gate);
-            d[i] *= FA_ACTIVATION(FA__USER(p), gate);
+            float gate = gates[i], d_y = ds[i];
+            x[i] = d_y * ups[i] * FA__CAT(FA_ACTIVATION, _grad)(FA__USER(p), gate);
+            d[i] = d_y * FA_ACTIVATION(FA__USER(p), gate);
         }
         FA__LOOP(_row_store)(&out_x, piece, x);
         FA__LOOP(_row_store)(&out_up, piece, d);

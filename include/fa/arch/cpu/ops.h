@@ -14,6 +14,8 @@
  *   max     the larger ones; b's where one is NaN
  *   widen   eight FA_F16 elements to floats, exactly
  *   narrow  eight floats to FA_F16, to nearest even
+ *   put_f16, put_bf16   two vectors of floats to as many bytes as one has, to nearest even; streamed: past the caches, to a
+ *           multiple of these
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
  *   pieces, low, high, low2, high2   what a transposition is made of
  *
@@ -43,6 +45,13 @@ FA_HOOK int fa_cpu_thread(void) { return 0; }
 FA_HOOK void fa_cpu_barrier(void) {}
 FA_HOOK void fa_cpu_copy_commit(void) {}
 FA_HOOK void fa_cpu_copy_wait(int pending) { (void)pending; }
+
+/* memcpy() itself, for this many floats or more. gcc makes "rep movs" of one whose length it knows to be a few KB at most, which takes long to start. */
+#define FA__CPU_COPIED 512
+static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t bytes) {
+    __asm__("" : "+r"(bytes));
+    memcpy(to, from, bytes);
+}
 
 /* ---- the instruction sets ---- */
 
@@ -156,6 +165,19 @@ FA__CPU_INLINE(0) void fa_cpu_widen_0(float *to, const fa_f16 *from) {
 }
 FA__CPU_INLINE(0) void fa_cpu_narrow_0(fa_f16 *to, const float *from) {
     for (int i = 0; i < 8; i++) to[i] = fa_f16_from_float(from[i]);
+}
+
+FA__CPU_INLINE(0) void fa_cpu_put_f16_0(fa_f16 *to, fa_cpu_vec_0 a, fa_cpu_vec_0 b, int streamed) {
+    float x[8];
+    memcpy(x, &a, 16), memcpy(x + 4, &b, 16);
+    (void)streamed;
+    fa_cpu_narrow_0(to, x);
+}
+FA__CPU_INLINE(0) void fa_cpu_put_bf16_0(fa_bf16 *to, fa_cpu_vec_0 a, fa_cpu_vec_0 b, int streamed) {
+    float x[8];
+    memcpy(x, &a, 16), memcpy(x + 4, &b, 16);
+    (void)streamed;
+    for (int i = 0; i < 8; i++) to[i] = fa_bf16_from_float(x[i]);
 }
 
 FA__CPU_INLINE(0) void fa_cpu_stream_0(void *to, const void *from) {
@@ -278,6 +300,55 @@ FA__CPU_INLINE(2) void fa_cpu_widen_2(float *to, const fa_f16 *from) {
     __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const fa__halves *)from));
     *(fa_cpu_any_1 *)to = wide;
 }
+FA__CPU_INLINE(1) void fa_cpu_put_f16_1(fa_f16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed) {
+    fa__halves low, high;
+    __asm__("vcvtps2ph $0, %1, %0" : "=x"(low) : "x"(a));
+    __asm__("vcvtps2ph $0, %1, %0" : "=x"(high) : "x"(b));
+    if (streamed) {
+        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa__halves *)to)[0]) : "x"(low));
+        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa__halves *)to)[1]) : "x"(high));
+    } else {
+        memcpy(to, &low, 16), memcpy(to + 8, &high, 16);
+    }
+}
+FA__CPU_INLINE(2) void fa_cpu_put_f16_2(fa_f16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed) {
+    fa_cpu_vec_1 low, high;
+    __asm__("vcvtps2ph $0, %1, %0" : "=v"(low) : "v"(a));
+    __asm__("vcvtps2ph $0, %1, %0" : "=v"(high) : "v"(b));
+    if (streamed) {
+        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[0]) : "v"(low));
+        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[1]) : "v"(high));
+    } else {
+        memcpy(to, &low, 32), memcpy(to + 16, &high, 32);
+    }
+}
+/* As fa_bf16_from_float() has it, in the upper halves: half of a unit is added, less the least if the result is even so far;
+ * NaN becomes quiet. */
+FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_bf16_1(fa_cpu_vec_1 v) {
+    fa_cpu_bits_1 u = (fa_cpu_bits_1)v, quiet = u | 0x400000, rounded = u + (((u >> 16) & 1) + 0x7FFF);
+    __asm__("vblendvps %2, %1, %0, %0" : "+x"(rounded) : "x"(quiet), "x"(v != v));
+    return rounded;
+}
+FA__CPU_INLINE(2) fa_cpu_bits_2 fa_cpu_round_bf16_2(fa_cpu_vec_2 v) {
+    fa_cpu_bits_2 u = (fa_cpu_bits_2)v, add = ((u >> 16) & 1) + 0x7FFF, rounded = u | 0x400000;
+    __asm__("vcmpordps %1, %1, %%k1\n\tvpaddd %2, %1, %0%{%%k1%}" : "+v"(rounded) : "v"(v), "v"(add) : "k1");
+    return rounded;
+}
+FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed) {
+    fa_cpu_bits_1 low = fa_cpu_round_bf16_1(a), high = fa_cpu_round_bf16_1(b);
+    __asm__("vpsrld $16, %0, %0\n\tvpsrld $16, %1, %1\n\tvpackusdw %1, %0, %0\n\tvpermq $0xD8, %0, %0" : "+x"(low), "+x"(high));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(low));
+    else memcpy(to, &low, 32);
+}
+FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed) {
+    static const uint16_t uppers[32] __attribute__((aligned(64))) = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                                                     33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+    fa_cpu_bits_2 low = fa_cpu_round_bf16_2(a), high = fa_cpu_round_bf16_2(b);
+    __asm__("vpermt2w %2, %1, %0" : "+v"(low) : "v"(*(const fa_cpu_vec_2 *)(const void *)uppers), "v"(high));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(low));
+    else memcpy(to, &low, 64);
+}
+
 FA__CPU_INLINE(1) void fa_cpu_stream_1(void *to, const void *from) {
     for (int i = 0; i < 2; i++) {
         fa_cpu_vec_1 v = ((const fa_cpu_any_1 *)from)[i];

@@ -64,12 +64,15 @@ FA__FN float FA__RED(_squares_of)(const float *x, int count, float center) {
     return FA__RED(__join)(c0, 0);
 }
 #define FA__EXP(at) FA__CPU_OP(exp2)((*(const FA__CPU_OP(any) *)(x + (at)) - bases) * scales)
-FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2) {
+FA__FN float FA__RED(_exp_to)(float *to, const float *x, int count, float base, float scale_log2) {
     FA__CPU_OP(vec) bases = FA__CPU_OP(splat)(base), scales = FA__CPU_OP(splat)(scale_log2);
-#define FA__NEXT(c, at) { FA__CPU_OP(vec) e = FA__EXP(at); *(FA__CPU_OP(any) *)(x + (at)) = e; c += e; }
+#define FA__NEXT(c, at) { FA__CPU_OP(vec) e = FA__EXP(at); *(FA__CPU_OP(any) *)(to + (at)) = e; c += e; }
     FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
 #undef FA__NEXT
     return FA__RED(__join)(c0, 0);
+}
+FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2) {
+    return FA__RED(_exp_to)(x, x, count, base, scale_log2);
 }
 FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float scale_log2) {
     FA__CPU_OP(vec) bases = FA__CPU_OP(splat)(base), scales = FA__CPU_OP(splat)(scale_log2);
@@ -78,6 +81,7 @@ FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float s
 #undef FA__NEXT
     return FA__RED(__join)(c0, 0);
 }
+#define FA__EXP_TO
 #undef FA__EXP
 #undef FA__MAX_NEXT
 #undef FA__MAX_FOLD

@@ -3,6 +3,7 @@
 /* Whole vectors of every instruction set. */
 enum {
     FA__ROW(_UNIT) = 16,
+    FA__ROW(_LANES) = FA__CPU_LANES(FA__ISA),
     FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16,
     FA__ROW(_KEPT) = FA_KEEP,
     FA__ROW(_PARTS) = 1,
@@ -61,7 +62,7 @@ FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, c
     memcpy(row + piece * FA__ROW(_LENGTH), x, sizeof *x * (size_t)FA__ROW(__real)(v, piece));
 }
 
-/* n elements to floats and back: whole units by vectors, the rest one by one. */
+/* n elements to floats and back: whole vectors, the rest one by one. */
 FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
     int i = 0;
 #if FA_DTYPE == FA_F16
@@ -70,23 +71,32 @@ FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
     for (; i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT))
         for (int j = 0; j < FA__ROW(_UNIT); j++) to[i + j] = fa_bf16_to_float(from[i + j]);
 #else
-    memcpy(to, from, sizeof *to * (size_t)n);
-    i = n;
+    if (n >= FA__CPU_COPIED) fa_cpu_copy(to, from, sizeof *to * (size_t)n), i = n;
+    for (; i + FA__ROW(_LANES) <= n; i += FA__ROW(_LANES)) *(FA__CPU_OP(any) *)(to + i) = *(const FA__CPU_OP(any) *)(from + i);
 #endif
     for (; i < n; i++) to[i] = fa_load_element(from, i, FA_DTYPE);
 }
-FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n) {
+/* Times a factor. Streamed: past the caches, from a multiple of 64 bytes on. */
+FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float factor, int streamed) {
     int i = 0;
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    for (; i + 2 * FA__ROW(_LANES) <= n; i += 2 * FA__ROW(_LANES)) {
+        FA__CPU_OP(vec) a = *(const FA__CPU_OP(any) *)(from + i), b = *(const FA__CPU_OP(any) *)(from + i + FA__ROW(_LANES));
 #if FA_DTYPE == FA_F16
-    for (; i + 8 <= n; i += 8) FA__CPU_OP(narrow)(to + i, from + i);
-#elif FA_DTYPE == FA_BF16
-    for (; i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT))
-        for (int j = 0; j < FA__ROW(_UNIT); j++) to[i + j] = fa_bf16_from_float(from[i + j]);
+        FA__CPU_OP(put_f16)(to + i, a * factor, b * factor, streamed);
 #else
-    memcpy(to, from, sizeof *to * (size_t)n);
-    i = n;
+        FA__CPU_OP(put_bf16)(to + i, a * factor, b * factor, streamed);
 #endif
-    for (; i < n; i++) fa_store_element(to, i, FA_DTYPE, from[i]);
+    }
+#else
+    for (; streamed && i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT)) {
+        FA__CPU_OP(vec) line[FA__ROW(_UNIT) / FA__ROW(_LANES)];
+        for (int j = 0; j < FA__ROW(_UNIT) / FA__ROW(_LANES); j++) line[j] = ((const FA__CPU_OP(any) *)(from + i))[j] * factor;
+        FA__CPU_OP(stream)(to + i, line);
+    }
+    for (; i + FA__ROW(_LANES) <= n; i += FA__ROW(_LANES)) *(FA__CPU_OP(any) *)(to + i) = *(const FA__CPU_OP(any) *)(from + i) * factor;
+#endif
+    for (; i < n; i++) fa_store_element(to, i, FA_DTYPE, from[i] * factor);
 }
 
 FA__FN_CALLED void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
@@ -94,25 +104,21 @@ FA__FN_CALLED void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t pi
     FA__ROW(__widen)(x, v->first + piece * FA__ROW(_LENGTH), real);
     for (int i = real; i < count; i++) x[i] = fill;
 }
-FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
+FA__FN void FA__ROW(__write)(const FA__ROW(_view) * v, int64_t piece, const float *x, float factor) {
     FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH);
-    int real = FA__ROW(__real)(v, piece), i = 0;
+    const int real = FA__ROW(__real)(v, piece);
     if (v->stream) {
-        enum { LINE = 64 / (int)sizeof(FA__ELEMENT) };
         int head = (int)((64u - (unsigned)(uintptr_t)to % 64u) % 64u) / (int)sizeof(FA__ELEMENT);
         if (head > real) head = real;
-        FA__ROW(__narrow)(to, x, head);
-        for (i = head; i + LINE <= real; i += LINE) {
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
-            FA__ELEMENT line[LINE];
-            FA__ROW(__narrow)(line, x + i, LINE);
-#else
-            const float *line = x + i;
-#endif
-            FA__CPU_OP(stream)(to + i, line);
-        }
+        FA__ROW(__narrow)(to, x, head, factor, 0);
+        FA__ROW(__narrow)(to + head, x + head, real - head, factor, 1);
+    } else {
+        FA__ROW(__narrow)(to, x, real, factor, 0);
     }
-    FA__ROW(__narrow)(to + i, x + i, real - i);
+}
+FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) { FA__ROW(__write)(v, piece, x, 1.0f); }
+FA__FN_CALLED void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const float *x, float factor) {
+    FA__ROW(__write)(v, piece, x, factor);
 }
 
 /* A part is a piece, which is read when it lands. */
@@ -195,3 +201,19 @@ FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
 FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
     FA__ROW(_load)(x, v, piece, held->fill);
 }
+/* Whole units of floats are looked at where they are. */
+FA__FN const float *FA__ROW(_look)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
+#if FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32
+    if (FA__ROW(__real)(v, piece) % FA__ROW(_UNIT) == 0) return v->first + piece * FA__ROW(_LENGTH);
+#endif
+    FA__ROW(_load)(x, v, piece, held->fill);
+    return x;
+}
+/* The next piece, or the next row's first one, is asked for into the second-level cache. A hint, which reads nothing: what is
+ * behind the matrix may be nobody's. */
+FA__FN void FA__ROW(_ahead)(const FA__ROW(_view) * v, int64_t piece) {
+    const int real = FA__ROW(__real)(v, piece), bytes = real * (int)sizeof(FA__ELEMENT);
+    const uintptr_t next = (uintptr_t)(v->first + piece * FA__ROW(_LENGTH) + real);
+    for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)(next + (uintptr_t)i), 0, 2);
+}
+#define FA__LOOKS
