@@ -399,15 +399,6 @@ void NAME_fence(void);
  *  @param accumulate whether C is added to */
 void NAME_start(NAME_acc *acc, uint32_t a, uint32_t b, int accumulate);
 
-/** The steps of NAME_start() from `first` up to `last`, each 16 of FA_K.
- *  @param acc        as for NAME_start()
- *  @param a          as for NAME_start()
- *  @param b          as for NAME_start()
- *  @param accumulate whether step 0 adds to C; later ones do
- *  @param first      0 to NAME_STEPS - 1
- *  @param last       one past the last step, at most NAME_STEPS */
-void NAME_start_steps(NAME_acc *acc, uint32_t a, uint32_t b, int accumulate, int first, int last);
-
 /** Closes a group of products. */
 void NAME_commit(void);
 
@@ -474,10 +465,8 @@ void NAME_fade(NAME_state *state, float *alpha);
  *  @param state      updated: the sums
  *  @param step       what NAME_raise() has left
  *  @param s          the scores of NAME_raise(), which become weights
- *  @param scale_log2 as in NAME_update()
- *  @param first      the first column of these weights
- *  @param last       one past the last column, at most NAME_COLS */
-void NAME_weigh(NAME_state *state, const NAME_step *step, float *s, float scale_log2, int first, int last);
+ *  @param scale_log2 as in NAME_update() */
+void NAME_weigh(NAME_state *state, const NAME_step *step, float *s, float scale_log2);
 
 /** Merges two states of the same rows over different columns.
  *  @param state        one of them; becomes the state of both

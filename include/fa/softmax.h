@@ -148,14 +148,14 @@ FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
     for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
 }
 
-/** Last part: s[] becomes the weights, whose sum goes to the state; in columns `first` up to `last`. */
-FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, const FA__SM(_step) * step, float *s, float scale_log2, int first, int last) {
+/** Last part: s[] becomes the weights, whose sum goes to the state. */
+FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, const FA__SM(_step) * step, float *s, float scale_log2) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS];
     FA__UNROLL
     for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = 0.0f;
     FA__UNROLL
-    for (int c = first; c < last; c++) {
+    for (int c = 0; c < FA_COLS; c++) {
 #if FA__ARCH == FA_CPU
         FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, step->offset, FA_ROWS, FA_WIDE);
 #else
@@ -186,7 +186,7 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
     FA__SM(_step) step;
     int rescale = FA__SM(_raise)(state, &step, s, scale_log2, alpha);
     FA__SM(_fade)(state, alpha);
-    FA__SM(_weigh)(state, &step, s, scale_log2, 0, FA_COLS);
+    FA__SM(_weigh)(state, &step, s, scale_log2);
     return rescale;
 }
 

@@ -164,11 +164,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_softmax_init)(&rows->state);
     }
 
-    fa_range keys = box.keys;
-#if FA__HAS_MASK
-    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
-#endif
-    for (int tile = keys.begin / FA_BLOCK_N; (int64_t)tile * FA_BLOCK_N < keys.end; tile++) {
+    fa_range tiles = FA__LOOP(_tiles)(p, box);
+    for (int tile = tiles.begin; tile < tiles.end; tile++) {
         fa_tile_class of[FA__GROUP];
         int visited = 0;
         for (int i = 0; i < blocks; i++) {

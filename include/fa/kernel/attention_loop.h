@@ -33,14 +33,10 @@ typedef struct FA__LOOP(_walk) {
 } FA__LOOP(_walk);
 
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
-    (void)p;
-    fa_range keys = box.keys;
-#if FA__HAS_MASK
-    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
-#endif
-    walk->begin = keys.begin / FA_BLOCK_N;
-    walk->end = keys.begin < keys.end ? (keys.end + FA_BLOCK_N - 1) / FA_BLOCK_N : walk->begin;
-    walk->word = walk->begin - FA__LANES;
+    fa_range tiles = FA__LOOP(_tiles)(p, box);
+    walk->begin = tiles.begin;
+    walk->end = tiles.end;
+    walk->word = tiles.begin - FA__LANES;
     walk->visit = walk->full = 0;
     walk->masked = 0;
 }
@@ -164,14 +160,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__OP(barrier)(); /* all have left Q */
     FA__LOOP(_pv_normalize)(&o, inverse);
     FA__LOOP(_pv_to_tile)(&o, &shared->qo.o, thread);
-    if (a->lse && FA__LOOP(_qk_col)(thread, 0) == 0) {
-        float *out = a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q;
-        FA__UNROLL
-        for (int r = 0; r < FA__ROWS_HELD; r++) {
-            int row = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
-            if (row < a->seqlen_q) out[row] = lse[r];
-        }
-    }
+    FA__LOOP(_write_lse)(p, box, lse, thread);
     FA__OP(barrier)();
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }

@@ -82,6 +82,18 @@ FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {
     return to;
 }
 
+/* The tiles of keys in which the block may see something, at most. */
+FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) {
+    (void)p;
+    fa_range keys = box.keys, tiles;
+#if FA__HAS_MASK
+    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+#endif
+    tiles.begin = keys.begin / FA_BLOCK_N;
+    tiles.end = keys.begin < keys.end ? (keys.end - 1) / FA_BLOCK_N + 1 : tiles.begin;
+    return tiles;
+}
+
 /* The tensors of the head of `box`, q and o at its first query, and what hooks are told of it. */
 typedef struct FA__LOOP(_view) {
     fa_block q, k, v, o;

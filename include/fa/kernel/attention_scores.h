@@ -1,5 +1,5 @@
-/* attention_scores.h: what happens to the scores of a fragment before the softmax: hook, mask and the end of the
- * sequence. */
+/* attention_scores.h: what the schedules for GPUs do with what a thread holds of a row: hook, mask and the end of the
+ * sequence, before the softmax; lse, after it. */
 
 /* One score. at.query, at.key and at.distance are set here. `edge`: some keys are beyond the end, which hooks never
  * see. */
@@ -55,4 +55,16 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
     if (masked && key0 + FA_BLOCK_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
     else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
     else if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
+}
+
+/* Writes lse of the rows of a thread, from one of those who share a row. */
+FA__FN void FA__LOOP(_write_lse)(const FA__PARAMS *p, fa_box box, const float *lse, int thread) {
+    const fa_attention_args *a = &p->args;
+    if (!a->lse || FA__LOOP(_qk_col)(thread, 0) != 0) return;
+    float *out = a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q;
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int row = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
+        if (row < a->seqlen_q) out[row] = lse[r];
+    }
 }

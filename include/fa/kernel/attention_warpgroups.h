@@ -77,8 +77,7 @@ typedef struct FA__LOOP(_block) {
 /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
  * of its block; there is none. */
 typedef struct FA__LOOP(_note) {
-    int word;
-    int batch, head_kv, unused;
+    int word, batch, head_kv, unused; /* 16 bytes, which are written and read at once */
 } __attribute__((aligned(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
@@ -189,14 +188,9 @@ typedef struct FA__LOOP(_walk) {
 } FA__LOOP(_walk);
 
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
-    (void)p;
-    fa_range keys = box.keys;
-#if FA__HAS_MASK
-    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
-#endif
-    int begin = keys.begin / FA_BLOCK_N;
-    walk->end = keys.begin < keys.end ? (keys.end + FA_BLOCK_N - 1) / FA_BLOCK_N : begin;
-    walk->word = begin - FA__LANES;
+    fa_range tiles = FA__LOOP(_tiles)(p, box);
+    walk->end = tiles.end;
+    walk->word = tiles.begin - FA__LANES;
     walk->visit = walk->full = 0;
 }
 
@@ -331,7 +325,6 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
 /* What a warpgroup knows. The arrays lie in registers. */
 typedef struct FA__LOOP(_consumer) {
-    const FA__LOOP(_launch) * launch;
     const FA__PARAMS *p;
     FA__LOOP(_shared) * shared;
     int thread, group;
@@ -386,7 +379,6 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
 /* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. O leaves through
  * the buffer of its Q, where that is not needed for the next one. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
-    const fa_attention_args *a = &c->p->args;
     fa_box box = FA__LOOP(_part)(c, 1);
     int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
@@ -401,14 +393,7 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
         fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + (c->q_slot ^ 1), free),
                                    thread % 32 == 0);
     } else FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
-    if (a->lse && FA__LOOP(_qk_col)(thread, 0) == 0) {
-        float *out = a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q;
-        FA__UNROLL
-        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-            int row = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
-            if (row < a->seqlen_q) out[row] = lse[r];
-        }
-    }
+    FA__LOOP(_write_lse)(c->p, box, lse, thread);
 }
 
 /* O += P V of the current tile; the first of its block sets O. */
@@ -450,7 +435,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     int rescale = FA__LOOP(_softmax_raise)(&c->state, &step, c->s.x, scale_log2, alpha);
     if (!(c->note & FA__LOOP(_last))) FA__LOOP(_await_tile)(c);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = 0.0f;
-    FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2, 0, FA__LOOP(_softmax_COLS));
+    FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2);
 
     /* The waits stand in branches whose condition needs the sums: a wait on its own is moved up, ahead of the
      * exponentials. (No sum is below 0, and NaN, which may be another row's, is not, either.) */
@@ -469,10 +454,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     c->begun = 1;
 }
 
-FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int group) {
+FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, int thread, int group) {
     FA__LOOP(_consumer) own, *c = &own;
-    const FA__PARAMS *p = &launch->p;
-    c->launch = launch;
     c->p = p;
     c->shared = shared;
     c->thread = thread;
@@ -550,7 +533,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         else if (warp == 3 && lane == 0) FA__LOOP(_bring_v)(launch, shared);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
-        FA__LOOP(_consume)(launch, shared, thread % 128, group - 1);
+        FA__LOOP(_consume)(&launch->p, shared, thread % 128, group - 1);
     }
 }
 #undef FA__GROUPS

@@ -74,17 +74,15 @@ FA__FN uint32_t FA__MMA(_b_place)(const void *b_tile) {
     return FA__SM90_PLACE(fa_sm90_shared_address(b_tile), FA__MMA(_B_PANEL));
 }
 
-/* Starts C = A B, plus C if `accumulate`: the steps of 16 in K from `first` up to `last`, of NAME_STEPS; four fill a
- * row of a panel where rows run along K. The caller fences before, commits after, and waits before reading C, or
- * writing A's registers. */
+/* Starts C = A B, plus C if `accumulate`, in steps of 16 in K, of which four fill a row of a panel where rows run along
+ * K. The caller fences before, commits after, and waits before reading C, or writing A's registers. */
 #if FA_A == FA_FRAGMENT
-FA__FN void FA__MMA(_start_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, uint32_t b, int accumulate, int first,
-                                  int last) {
+FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, uint32_t b, int accumulate) {
 #else
-FA__FN void FA__MMA(_start_steps)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int accumulate, int first, int last) {
+FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int accumulate) {
 #endif
 #pragma unroll
-    for (int k = first; k < last; k++) {
+    for (int k = 0; k < FA__MMA(_STEPS); k++) {
         uint32_t along_k = (uint32_t)(k % 4 * 32 >> 4),
                  b_step = FA_B == FA_OPERAND_B ? (uint32_t)(k / 4 * FA__MMA(_B_PANEL) >> 4) + along_k
                                                : (uint32_t)(k * 16 * FA__SM90_ROW_BYTES >> 4);
@@ -97,13 +95,6 @@ FA__FN void FA__MMA(_start_steps)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, i
         fa_sm90_wgmma_shared(FA_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, from_a, from_b, accumulate | (k > 0));
 #endif
     }
-}
-#if FA_A == FA_FRAGMENT
-FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, uint32_t b, int accumulate) {
-#else
-FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int accumulate) {
-#endif
-    FA__MMA(_start_steps)(acc, a, b, accumulate, 0, FA__MMA(_STEPS));
 }
 
 /* Orders registers that the threads have written before the products that follow. */

@@ -67,12 +67,6 @@ FA__DEVICE void fa_sm90_mbarrier_arrive_if(uint32_t barrier, int condition) {
 FA__DEVICE void fa_sm90_mbarrier_expect(uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-/* Whether the phase of that parity has completed. */
-FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) {
-    int done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.b32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
-    return done;
-}
 /* Returns when the phase of that parity has completed. */
 FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) {
     asm volatile("{\n"
