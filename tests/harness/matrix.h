@@ -11,6 +11,7 @@
 
 #include "memory.h"
 #include "rng.h"
+#include "tap.h"
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -41,6 +42,22 @@ int matrix_untouched(const matrix *m);
 /* How far a result that is computed in float, and is then rounded to the type, may be from the exact one: by half a unit
  * in its last place, and by `slack`. Returns 0 if both are NaN or the same infinity, else the error as a share of that. */
 double matrix_error(double got, double exact, double slack, int dtype);
+
+/* Where a suite's matrices are: on the device as nvcc compiles it, else on the host. Returns 0, with the reason as a skip,
+ * if that cannot be. */
+static inline int matrix_place(memory_place *place, const char *suite) {
+#if defined(__CUDACC__)
+    const char *why = NULL;
+    *place = MEMORY_DEVICE;
+    if (memory_has_device(&why)) return 1;
+    tap_skip("%s on the GPU: %s", suite, why);
+    return 0;
+#else
+    (void)suite;
+    *place = MEMORY_HOST;
+    return 1;
+#endif
+}
 
 #if defined(__cplusplus)
 }

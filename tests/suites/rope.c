@@ -611,17 +611,7 @@ static void on_the_host(rng *r) {
 #endif
 
 int main(void) {
-    const char *why = NULL;
-#if defined(__CUDACC__)
-    place = MEMORY_DEVICE;
-    if (!memory_has_device(&why)) {
-        tap_skip("rope on the GPU: %s", why);
-        return tap_end();
-    }
-#else
-    place = MEMORY_HOST;
-#endif
-    (void)why;
+    if (!matrix_place(&place, "rope")) return tap_end();
     uint64_t seed = rng_seed();
     rng r = rng_new(seed, 610);
     errors(&r);

@@ -523,19 +523,9 @@ static void on_the_host(rng *r) {
 #endif
 
 int main(void) {
-    const char *why = NULL;
     uint64_t seed;
     rng r;
-#if defined(__CUDACC__)
-    place = MEMORY_DEVICE;
-    if (!memory_has_device(&why)) {
-        tap_skip("row_softmax on the GPU: %s", why);
-        return tap_end();
-    }
-#else
-    place = MEMORY_HOST;
-#endif
-    (void)why;
+    if (!matrix_place(&place, "row_softmax")) return tap_end();
     seed = rng_seed();
     r = rng_new(seed, 310);
     errors(&r);
