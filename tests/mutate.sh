@@ -94,12 +94,14 @@ if [ "$1" = --one ]; then
         swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows.h) suites="swiglu" ;;
         cross_entropy.h | kernel/cross_entropy_rows.h) suites="cross_entropy" ;;
         rope.h | kernel/rope_rows.h) suites="rope" ;;
-        arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h) suites="gpu_rows gpu_row_softmax gpu_layernorm" ;;
+        arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
+            suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
         arch/sm80/* | kernel/attention_loop.h | kernel/attention_warpgroups.h | kernel/attention_scores.h | kernel/attention_gpu.h | kernel/gpu.h)
             suites="gpu gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
+        [ "$(field "$n" on)" != gpu ] || suites=$(for suite in $suites; do echo gpu_$suite; done) # of what both share, a GPU's part
         case $suites in gpu*) [ -n "$GPU" ] || suites= verdict="needs a GPU" ;; esac
         case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_warpgroups.h | kernel/attention_gpu.h)
             [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
@@ -132,7 +134,7 @@ fi
 
 # Without a fault the tests pass: else nothing below would mean anything.
 mkdir -p "$M/0" && rm -rf "$M/0/include" && cp -r include "$M/0/include"
-for suite in types masks forward contracts primitives rows row_softmax layernorm swiglu cross_entropy rope ${GPU:+gpu gpu_gpu gpu_rows gpu_row_softmax gpu_layernorm} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
+for suite in types masks forward contracts primitives rows row_softmax layernorm swiglu cross_entropy rope ${GPU:+gpu gpu_gpu gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
     suite 0 $suite || { echo "mutate: the tests fail without a fault ($suite): see $M/0/$suite.tap, $M/0/log"; exit 1; }
 done
 

@@ -95,9 +95,11 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
 #if defined(FA_MASK)
 #define FA__HAS_MASK 1
 #define FA__MASK_NEEDS FA__SHIPPED_NEEDS(FA_MASK)
+#define FA__MASK_IS_BAND FA__IS_BAND(FA_MASK)
 #else
 #define FA__HAS_MASK 0
 #define FA__MASK_NEEDS 0
+#define FA__MASK_IS_BAND 0
 #endif
 #if defined(FA_SCORE)
 #define FA__HAS_SCORE 1
@@ -271,6 +273,7 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__SECTION_BYTES
 #undef FA__HAS_MASK
 #undef FA__MASK_NEEDS
+#undef FA__MASK_IS_BAND
 #undef FA__HAS_SCORE
 #undef FA__SCORE_NEEDS
 #undef FA__WIDE_SCORE

@@ -125,19 +125,9 @@ typedef struct FA__PARAMS {
 
 #define FA__BODY <fa/kernel/cross_entropy_rows.h>
 #define FA__HELD_FORWARD 1
-#if !defined(FA__CE_HELD)
-#define FA__CE_HELD 1
-#endif
-#define FA__HELD_BACKWARD FA__CE_HELD
+#define FA__HELD_BACKWARD 1
 #define FA__ONCE_FORWARD 1
 #define FA__CUT_BACKWARD 1
-#if !defined(FA__CE_THREADS)
-#define FA__CE_THREADS 128
-#endif
-#define FA__CUT_THREADS FA__CE_THREADS
-#if defined(FA__CE_RESIDENT)
-#define FA__CUT_RESIDENT FA__CE_RESIDENT
-#endif
 #include <fa/kernel/rows_run.h>
 
 /* Checks the arguments of a direction, derives the parameters and runs. */
@@ -179,7 +169,10 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     p.ignore = a->ignore_index == 0 ? -100 : a->ignore_index;
     int aligned = fa__aligned(a->logits, bytes);
     p.rows.rows = a->rows, p.rows.cols = a->cols;
-    if (backward) p.cut = fa__cut(&p.rows, a->rows, a->cols, bytes, aligned, FA__ROWS(__cut_backward));
+    if (backward) {
+        p.cut = fa__cut(&p.rows, a->rows, a->cols, bytes, aligned, FA__ROWS(__cut_backward));
+        p.rows.even &= aligned && fa__aligned(a->d_logits, bytes);
+    }
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
 

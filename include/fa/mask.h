@@ -125,12 +125,14 @@ FA_HOOK int64_t fa__window_lowest(const fa_attention_args *args) {
 FA_HOOK int64_t fa__window_highest(const fa_attention_args *args) {
     return args->window_right < 0 ? FA__UNBOUNDED : (int64_t)fa__shift(args) + args->window_right;
 }
+/* A bound that may be none, and at most `most`. */
+FA_HOOK int fa__bound(int bound, int most) { return (uint32_t)bound < (uint32_t)most ? bound : most; }
 FA_HOOK int fa_sliding_window_keep(const void *user, fa_index at) {
     (void)user;
-    int distance = at.key - (at.query + fa__shift(at.args));
-    int left = at.args->window_left < 0 ? INT32_MAX : at.args->window_left;
-    int right = at.args->window_right < 0 ? INT32_MAX : at.args->window_right;
-    return distance >= -left && distance <= right;
+    int position = at.query + fa__shift(at.args), room = fa__max(position, 0); /* no key is below 0 */
+    int lowest = position - fa__bound(at.args->window_left, room);
+    int highest = position + fa__bound(at.args->window_right, INT32_MAX - room);
+    return at.key >= lowest && at.key <= highest;
 }
 FA_HOOK fa_tile_class fa_sliding_window_tile(const void *user, fa_box box) {
     (void)user;
@@ -152,24 +154,26 @@ FA_HOOK fa_range fa_sliding_window_queries(const void *user, fa_box box) {
  *  (bottom-right) shows it.
  *  @{ */
 /** @cond PRIVATE */
-FA_HOOK int fa__prefix(const fa_attention_args *args, int batch) { return args->prefix ? fa__load_int(args->prefix + batch) : 0; }
+FA_HOOK int fa__prefix(const fa_attention_args *args, int batch, int known) {
+    return known ? fa__load_int(args->prefix + batch) : fa__load_int_if(args->prefix != NULL, args->prefix, batch, 0);
+}
 /** @endcond */
 FA_HOOK int fa_prefix_keep(const void *user, fa_index at) {
     (void)user;
-    return at.key < fa__max(fa__prefix(at.args, at.batch), at.query + fa__shift(at.args) + 1);
+    return at.key < fa__max(fa__prefix(at.args, at.batch, at.checked), at.query + fa__shift(at.args) + 1);
 }
 FA_HOOK fa_tile_class fa_prefix_tile(const void *user, fa_box box) {
     fa_tile_class causal = fa_causal_tile(user, box);
-    int prefix = fa__prefix(box.args, box.batch);
+    int prefix = fa__prefix(box.args, box.batch, 0);
     return box.keys.end <= prefix ? FA_FULL : box.keys.begin < prefix && causal == FA_EMPTY ? FA_PARTIAL : causal;
 }
 FA_HOOK fa_range fa_prefix_keys(const void *user, fa_box box) {
     fa_range keys = fa_causal_keys(user, box);
-    keys.end = fa__max(keys.end, fa__min(fa__prefix(box.args, box.batch), box.keys.end));
+    keys.end = fa__max(keys.end, fa__min(fa__prefix(box.args, box.batch, 0), box.keys.end));
     return keys;
 }
 FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
-    return box.keys.begin < fa__prefix(box.args, box.batch) ? box.queries : fa_causal_queries(user, box);
+    return box.keys.begin < fa__prefix(box.args, box.batch, 0) ? box.queries : fa_causal_queries(user, box);
 }
 /** @} */
 
@@ -181,37 +185,78 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 /** @cond PRIVATE */
 FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
 FA_HOOK const int *fa__document_keys(fa_box box) { return box.args->document_k + (int64_t)box.batch * box.args->seqlen_k; }
-/* The smallest and the largest id of a range, {lowest, highest}. */
-FA_HOOK fa_range fa__id_bounds(const int *ids, fa_range at) {
-    fa_range bounds = fa__range(INT32_MAX, INT32_MIN);
-    for (int i = at.begin; i < at.end; i++) {
-        int id = fa__load_int(ids + i);
-        bounds.begin = fa__min(bounds.begin, id);
-        bounds.end = fa__max(bounds.end, id);
+/* The ids of a range: the smallest, the largest, and whether none is below the one before it. */
+typedef struct fa__ids {
+    int lowest, highest, ordered;
+} fa__ids;
+typedef struct fa__four_ints {
+    int x[4];
+} __attribute__((aligned(16))) fa__four_ints;
+FA_HOOK void fa__ids_add(fa__ids *ids, int id, int *previous) {
+    ids->lowest = fa__min(ids->lowest, id);
+    ids->highest = fa__max(ids->highest, id);
+    ids->ordered &= id >= *previous;
+    *previous = id;
+}
+FA_HOOK fa__ids fa__ids_of(const int *ids, fa_range at) {
+    fa__ids of = {INT32_MAX, INT32_MIN, 1};
+    int previous = INT32_MIN, i = at.begin;
+    /* Many at once: on a GPU a single thread looks, and waits for every load. */
+    for (; i < at.end && (uintptr_t)(ids + i) % 16 != 0; i++) fa__ids_add(&of, fa__load_int(ids + i), &previous);
+    for (; i + 32 <= at.end; i += 32) {
+        fa__four_ints many[8];
+        for (int j = 0; j < 8; j++) many[j] = ((const fa__four_ints *)(const void *)(ids + i))[j];
+        for (int j = 0; j < 32; j++) fa__ids_add(&of, many[j / 4].x[j % 4], &previous);
     }
-    return bounds;
+    for (; i < at.end; i++) fa__ids_add(&of, fa__load_int(ids + i), &previous);
+    return of;
+}
+/* Where the first id of an ordered range stands that is not below `id`, or the end. */
+FA_HOOK int fa__first_id(const int *ids, int begin, int end, int id) {
+    while (begin < end) {
+        int middle = begin + (end - begin) / 2;
+        if (fa__load_int(ids + middle) < id) begin = middle + 1;
+        else end = middle;
+    }
+    return begin;
+}
+/* Whether two ordered ranges have an id in common. Each in turn jumps to the other's next id. */
+FA_HOOK int fa__ids_meet(const int *a, fa_range at_a, const int *b, fa_range at_b) {
+    int i = at_a.begin, j = at_b.begin;
+    while (i < at_a.end && j < at_b.end) {
+        int id = fa__load_int(b + j);
+        i = fa__first_id(a, i, at_a.end, id);
+        if (i == at_a.end) break;
+        int other = fa__load_int(a + i);
+        if (other == id) return 1;
+        j = fa__first_id(b, j, at_b.end, other);
+    }
+    return 0;
 }
 /** @endcond */
 FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
-    const int *id_q = a->document_q + (int64_t)at.batch * a->seqlen_q + at.query;
-    const int *id_k = a->document_k + (int64_t)at.batch * a->seqlen_k + at.key;
-    id_q = at.checked || a->document_q ? id_q : fa__id_address(0);
-    id_k = at.checked || a->document_k ? id_k : fa__id_address(1);
-    return fa__load_int(id_q) == fa__load_int(id_k);
+    int there = at.checked || (a->document_q && a->document_k);
+    const int *ids_q = (const int *)fa__row_address(a->document_q + (there ? (int64_t)at.batch * a->seqlen_q : 0));
+    const int *ids_k = (const int *)fa__row_address(a->document_k + (there ? (int64_t)at.batch * a->seqlen_k : 0));
+    if (at.checked) return fa__load_int(ids_q + at.query) == fa__load_int(ids_k + at.key);
+    return fa__load_int_if(there, ids_q, at.query, 0) == fa__load_int_if(there, ids_k, at.key, 1);
 }
 FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
     (void)user;
     if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
     const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
-    fa_range of_q = fa__id_bounds(ids_q, box.queries), of_k = fa__id_bounds(ids_k, box.keys);
-    if (of_q.end < of_k.begin || of_k.end < of_q.begin) return FA_EMPTY;
-    if (of_q.begin == of_q.end && of_k.begin == of_k.end) return FA_FULL;
-    /* The bounds overlap. Ids that do not decrease then meet at once; others are searched. */
-    for (int i = box.queries.begin; i < box.queries.end; i++)
-        for (int j = box.keys.begin; j < box.keys.end; j++)
-            if (ids_q[i] == ids_k[j]) return FA_PARTIAL;
+    fa__ids of_q = fa__ids_of(ids_q, box.queries), of_k = fa__ids_of(ids_k, box.keys);
+    if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
+    if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
+    if (of_q.ordered && of_k.ordered)
+        return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
+    for (int i = box.queries.begin; i < box.queries.end; i++) {
+        int id = fa__load_int(ids_q + i);
+        for (int j = box.keys.begin; id >= of_k.lowest && id <= of_k.highest && j < box.keys.end; j++)
+            if (id == fa__load_int(ids_k + j)) return FA_PARTIAL;
+    }
     return FA_EMPTY;
 }
 /* Ids may come in any order, so a range alone leaves nothing out: blocks are judged one by one. */
@@ -247,7 +292,8 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
         return a##_keep(user, at) && b##_keep(user, at);                                       \
     }                                                                                          \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
-        return fa__class_and(a##_tile(user, box), b##_tile(user, box));                        \
+        fa_tile_class of = a##_tile(user, box);                                                \
+        return of == FA_EMPTY ? of : fa__class_and(of, b##_tile(user, box));                   \
     }                                                                                          \
     FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
         return fa__range_and(a##_keys(user, box), b##_keys(user, box));                        \
@@ -264,7 +310,8 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
         return a##_keep(user, at) || b##_keep(user, at);                                       \
     }                                                                                          \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
-        return fa__class_or(a##_tile(user, box), b##_tile(user, box));                         \
+        fa_tile_class of = a##_tile(user, box);                                                \
+        return of == FA_FULL ? of : fa__class_or(of, b##_tile(user, box));                     \
     }                                                                                          \
     FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
         return fa__range_or(a##_keys(user, box), b##_keys(user, box));                         \

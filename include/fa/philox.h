@@ -32,6 +32,17 @@ typedef struct fa_random4 {
     uint32_t word[4];
 } fa_random4;
 
+/** @cond PRIVATE */
+/* The upper half of a product. As a product of 64 bits nvcc makes one instruction more of it and the lower half. */
+FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+    return __umulhi(a, b);
+#else
+    return (uint32_t)((uint64_t)a * b >> 32);
+#endif
+}
+/** @endcond */
+
 /** Philox 4x32-10 of a counter (four words) and a key (two). */
 FA_HOOK fa_random4 fa_philox4x32(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1) {
     /* The multipliers and the key's increments are the paper's (section 4.3): the golden ratio and sqrt(3) - 1. */
@@ -41,11 +52,11 @@ FA_HOOK fa_random4 fa_philox4x32(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t
 #pragma unroll
 #endif
     for (int round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)multiplier0 * c0, p1 = (uint64_t)multiplier1 * c2;
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
+        uint32_t low0 = multiplier0 * c0, high0 = fa__high(multiplier0, c0), low1 = multiplier1 * c2, high1 = fa__high(multiplier1, c2);
+        c0 = high1 ^ c1 ^ k0;
+        c1 = low1;
+        c2 = high0 ^ c3 ^ k1;
+        c3 = low0;
         k0 += step0;
         k1 += step1;
     }
@@ -85,15 +96,20 @@ FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offs
     return d;
 }
 
-/** Which of the elements `element` to `element` + 3 are kept: bits 0 to 3. */
+/** Which of the elements `element` to `element` + 3 are kept: bits 0 to 3. Up to 4 of them may be before element 0, which
+ *  is in the middle of a counter's words then, too: `element` wraps. */
 FA_HOOK uint32_t fa_dropout_kept(const fa_dropout *d, uint64_t element) {
-    unsigned phase = (unsigned)element % 4u;
-    fa_random4 r = fa_philox(d->seed, d->offset + element / 4);
+    const unsigned phase = (unsigned)element % 4u;
+    const uint64_t counter = d->offset + (element + 4) / 4 - 1;
+    const uint32_t last = (uint32_t)(d->threshold - 1); /* of the words that are dropped: comparisons of 32 bits */
+    fa_random4 r;
     uint32_t kept = 0;
-    for (int i = 0; i < 4; i++) kept |= (uint32_t)fa_dropout_keeps(r.word[i], d->threshold) << i;
+    if (d->threshold == 0) return 15u;
+    r = fa_philox(d->seed, counter);
+    for (int i = 0; i < 4; i++) kept |= (uint32_t)(r.word[i] > last) << i;
     if (phase) { /* they are the last of these four and the first of the next */
-        r = fa_philox(d->seed, d->offset + element / 4 + 1);
-        for (int i = 0; i < 4; i++) kept |= (uint32_t)fa_dropout_keeps(r.word[i], d->threshold) << (4 + i);
+        r = fa_philox(d->seed, counter + 1);
+        for (int i = 0; i < 4; i++) kept |= (uint32_t)(r.word[i] > last) << (4 + i);
     }
     return kept >> phase & 15u;
 }

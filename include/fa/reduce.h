@@ -54,8 +54,9 @@
  *                                            and *sum the sum of sums, each times 2^((its max - largest) * scale_log2)
  *
  * All threads of the team call together; teams within a warp do so all at once. There is one barrier in the reduction of
- * a block or cluster, and none after it: two halves of the shared memory take turns. The order of additions depends on
- * the number of threads alone, so that results are the same every time.
+ * a block, and none after it: two halves of the shared memory take turns. The blocks of a cluster send each other their
+ * values, and wait for no more than these: nothing else in memory is ordered. The order of additions depends on the number
+ * of threads alone, so that results are the same every time.
  */
 #include <fa/fa.h>
 
@@ -78,7 +79,7 @@ FA__REQUIRE(0, "FA_BLOCKS, the blocks of a cluster, is not from 1 to 16");
 FA__FN void FA__RED(_merge)(float *count, float *mean, float *squares, float other_count, float other_mean, float other_squares) {
     float total = *count + other_count, share = total > 0.0f ? other_count / total : 0.0f, off = other_mean - *mean;
     *squares += other_squares + (*count > 0.0f && other_count > 0.0f ? off * (off * (*count * share)) : 0.0f);
-    *mean = *count > 0.0f ? *mean + off * share : other_mean;
+    *mean = *count > 0.0f ? *mean * (1.0f - share) + other_mean * share : other_mean; /* infinite if one is */
     *count = total;
 }
 
@@ -92,6 +93,14 @@ FA__FN float FA__RED(_exp_to)(float *to, const float *x, int count, float base, 
 }
 #endif
 #undef FA__EXP_TO
+/* The same, but to[i] still has to be multiplied by *factor. */
+#if !defined(FA__EXP_NEAR)
+FA__FN float FA__RED(__exp_near)(float *to, const float *x, int count, float base, float scale_log2, float *factor) {
+    *factor = 1.0f;
+    return FA__RED(_exp_to)(to, x, count, base, scale_log2);
+}
+#endif
+#undef FA__EXP_NEAR
 
 #undef FA__RED
 #undef FA_BLOCKS

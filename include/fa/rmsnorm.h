@@ -41,7 +41,8 @@
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
  * had neither dropout nor residual. It uses rstd as the forward wrote it if it is given, and computes it again if
- * not, which costs little. Each of its results is written if its pointer is not NULL. It needs the workspace for d_gamma, and for rows that are longer than a GPU can hold.
+ * not, which costs little. Each of its results is written if its pointer is not NULL. It needs the workspace for d_gamma, and
+ * for rows that are longer than a block of a GPU can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. Results are the same every time, and with any number of threads: there are no

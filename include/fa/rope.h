@@ -153,15 +153,15 @@ static inline FA_UNUSED fa_status fa__check_rope_tensor(const char *name, const 
     if ((status = fa__check_rope_stride(name, tensor, "head", t->stride_head, heads, a->head_dim, written)) != FA_OK) return status;
     return fa__check_rope_stride(name, tensor, "seq", t->stride_seq, a->seqlen, a->head_dim, written);
 }
+/* Whether all heads begin at a multiple of 16 bytes. */
+static inline FA_UNUSED int fa__rope_aligned(const fa_tensor *t, int element_bytes) {
+    return ((uintptr_t)t->data | (uintptr_t)((t->stride_batch | t->stride_head | t->stride_seq) * element_bytes)) % 16 == 0;
+}
 /* Heads whose elements a team has under way at a time; and how many it takes one after the other, so that its angles are
  * computed once: all on the CPU; on a GPU no more than some, so that many teams have little to do each, and no more than leave
  * work for enough threads. */
-#if !defined(FA__ROPE_HEADS)
 #define FA__ROPE_HEADS 2
-#endif
-#if !defined(FA__ROPE_GROUP)
 #define FA__ROPE_GROUP 8
-#endif
 static inline FA_UNUSED int fa__rope_group(int heads, int64_t tokens, int team, int lanes) {
     const int64_t threads = 1 << 16;
     int group = heads;
@@ -210,14 +210,7 @@ typedef struct FA__PARAMS {
 } FA__PARAMS;
 
 #define FA__BODY <fa/kernel/rope_rows.h>
-#if !defined(FA__ROPE_THREADS)
-#define FA__ROPE_THREADS 256
-#endif
-#if !defined(FA__ROPE_RESIDENT)
-#define FA__ROPE_RESIDENT (768 / FA__ROPE_THREADS) /* its angles take registers */
-#endif
-#define FA__CUT_THREADS FA__ROPE_THREADS
-#define FA__CUT_RESIDENT FA__ROPE_RESIDENT
+#define FA__CUT_RESIDENT 6 /* its angles take registers */
 #define FA__HELD_FORWARD 4 /* 16 bytes of each half of a head */
 #define FA__HELD_BACKWARD 4
 #define FA__CUT_FORWARD 1
@@ -296,6 +289,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     p.by_inner = fa__divider_of((uint32_t)p.inner), p.by_outer = fa__divider_of((uint32_t)p.outer);
     /* Teams begin at the first element of a half, wherever that is: no alignment shifts what they hold. */
     p.cut = fa__cut(&p.rows, tokens * p.groups, p.second, bytes, 1, FA__ROWS(__cut_forward));
+    p.rows.even &= rotary_dim == p.head_dim && p.second == p.half && p.second * bytes % 16 == 0;
+    for (int i = 0; i < 2; i++) p.rows.even &= fa__rope_aligned(&p.from[i], bytes) && fa__rope_aligned(&p.to[i], bytes);
     int64_t step = (p.head_dim - rotary_dim + p.cut.count - 1) / p.cut.count, line = 128 / bytes;
     p.tail_step = (int)((step + line - 1) / line * line);
     if (FA__LANES == 1) p.rows.cols = (int64_t)p.all_heads * p.head_dim; /* what a row costs a core */

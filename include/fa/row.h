@@ -34,6 +34,7 @@
  * | FA_HOLD    | no       | FA_FRAGMENT     | what NAME_hold() holds a row in: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() lets be kept as floats (CPU) |
  * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if that is known: some may be empty; FA_SHARED then always has slots (GPU) |
+ * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME and FA_DTYPE stay defined |
  *
@@ -131,6 +132,9 @@ FA__REQUIRE(0, "FA_HOLD is not FA_FRAGMENT or FA_SHARED");
 #if !defined(FA_PIECES)
 #define FA_PIECES 0
 #endif
+#if !defined(FA_WHOLE)
+#define FA_WHOLE 0
+#endif
 
 /* A row, as a thread of its team sees it. */
 typedef struct FA__ROW(_view) {
@@ -138,6 +142,7 @@ typedef struct FA__ROW(_view) {
     int64_t cols;        /* of the row */
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
+    int whole;           /* known to begin on a boundary, and to have no ends that are not: fa_team (GPU) */
     int stream;          /* results go past the caches */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);
@@ -204,4 +209,5 @@ FA__FN_CALLED void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t
 #undef FA_HOLD
 #undef FA_KEEP
 #undef FA_PIECES
+#undef FA_WHOLE
 #include <fa/arch/end.h>

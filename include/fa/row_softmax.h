@@ -116,6 +116,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_row_softmax_args *a, int ba
     p.scale = a->temperature == 0.0f ? 1.0f : 1.0f / a->temperature;
     p.scale_log2 = p.scale * FA__LOG2_E;
     p.log = a->log;
+    const fa_matrix forward_set[] = {a->x, a->y}, backward_set[] = {a->y, a->d_y, a->d_x};
+    p.rows.even = backward ? fa__all_aligned(backward_set, 3, bytes) : fa__all_aligned(forward_set, 2, bytes);
     return FA__ROWS(__run)(&p, backward, fa__aligned(backward ? a->y : a->x, bytes), a->threads, stream);
 }
 

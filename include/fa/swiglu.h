@@ -111,10 +111,6 @@ typedef struct FA__PARAMS {
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
 #define FA__BODY <fa/kernel/swiglu_rows.h>
-#if !defined(FA__SW_THREADS)
-#define FA__SW_THREADS 128
-#endif
-#define FA__CUT_THREADS FA__SW_THREADS
 #define FA__HELD_FORWARD 2
 #define FA__HELD_BACKWARD 3
 #define FA__CUT_FORWARD 1
@@ -153,6 +149,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
     int aligned = flat ? (uintptr_t)a->gate.data % 16 == 0 : fa__aligned(a->gate, bytes);
     int64_t rows = flat ? 1 : a->rows, cols = flat ? a->rows * a->cols : a->cols;
     p.cut = fa__cut(&p.rows, rows, cols, bytes, aligned, backward ? FA__ROWS(__cut_backward) : FA__ROWS(__cut_forward));
+    p.rows.even &= backward ? fa__all_aligned(backward_set, 5, bytes) : fa__all_aligned(forward_set, 3, bytes);
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
 

@@ -97,7 +97,7 @@ static void gradient_row(const double *z, double lse, double *d, double *slack, 
         double slope = o->cap > 0 ? 1 - z[j] / o->cap * (z[j] / o->cap) : 1, hit = j == target ? 1 - o->smoothing : 0;
         double inner = p * weight - even - hit, size = p * fabs(weight) * (1.5e-6 + 2.5e-7 * (p > 0 ? fabs(z[j] - lse) : 0) + cap_slack(o)) + 3e-7 * (even + hit) + 2.5e-38 * fabs(weight);
         d[j] = ignored(o, target) ? 0 : !valid(target, cols) ? NAN : d_loss * inner * slope;
-        slack[j] = fabs(d_loss) * (size * slope + (o->cap > 0 ? 1.2e-6 * fabs(inner) : 0)) + 2.5e-7 * fabs(d[j]);
+        slack[j] = fabs(d_loss) * (size * (slope + (o->cap > 0 ? 1e-6 : 0)) + (o->cap > 0 ? 1.2e-6 * fabs(inner) : 0)) + 2.5e-7 * fabs(d[j]);
         if (!isfinite(slack[j]) || ignored(o, target)) slack[j] = 0;
     }
 }
@@ -248,7 +248,7 @@ static void shapes(const kind *k, uint64_t seed) {
     /* Around the limits of every way to take a row: lanes, a warp, a block, a cluster, segments. */
     static const int64_t nasty[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511, 513, 1023, 1024, 1025,
                                     2047, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 16383, 16384, 16385, 32000, 32769, 50257, 65537};
-    static const int64_t huge[] = {128256, 131075, 500001};
+    static const int64_t huge[] = {128256, 131075, 262143, 262145, 500001, 524288, 600011};
     const char *rounds = getenv("FA_ROUNDS");
     double worst = 0;
     int passed = 1;
@@ -262,6 +262,12 @@ static void shapes(const kind *k, uint64_t seed) {
             for (int t = 0; t < 2; t++) s.gap[t] = 3, s.tail[t] = 5;
             passed &= check_rows(k, &s, &r, &worst);
         }
+        for (int64_t cols = 1024; cols <= 8192; cols *= 2) /* segments are whole, but rows of one matrix begin anywhere */
+            for (int t = 0; t < 2; t++) {
+                form s = plain(4, cols);
+                s.gap[t] = 3;
+                passed &= check_rows(k, &s, &r, &worst);
+            }
         tap_ok(passed, "%s, %s: lengths around every limit (worst error %.2f of what is allowed)", k->name, isa, worst);
         passed = 1, worst = 0;
         for (int i = 0; i < 8 * (rounds ? atoi(rounds) : 6); i++) {
@@ -344,6 +350,25 @@ static void special(const kind *k, int64_t cols, rng *r) {
     download(&p);
     double back, error = errors_of(&p, &s, &back);
     tap_ok(error <= 1 && back <= 1, "%s: infinities, NaN, extremes, targets that are none (%.2f and %.2f of what is allowed)", describe(k, &s), error, back);
+    delete_problem(&p);
+}
+
+/* Numbers about as large as those from which on the exponents are computed otherwise: 10^6 / log2(e), and many times that. */
+static void large(const kind *k, int64_t cols, rng *r) {
+    static const double sizes[] = {6.9e5, -6.9e5, 6.94e5, -6.94e5, 3e6, -3e6, 2e9, -2e9};
+    form s = plain(9, cols);
+    s.spread = 1e5; /* of the last row: some of its elements are near, and some are not */
+    problem5 p = new_problem(k, &s, r);
+    for (int i = 0; i < 8; i++) {
+        double at = sizes[i], apart = fabs(at) * (k->dtype == FA_BF16 ? 0x1p-8 : 0x1p-23); /* about what lies between neighbours */
+        for (int64_t j = 0; j < cols; j++) matrix_set(&p.logits, i, j, at + rng_int(r, -6, 0) * apart);
+    }
+    for (int i = 0; i < 9; i++) set_target(&p, i, rng_int(r, 0, (int)cols - 1));
+    upload(&p);
+    run(k, &p.args);
+    download(&p);
+    double back, error = errors_of(&p, &s, &back);
+    tap_ok(error <= 1 && back <= 1, "%s, %lld columns: large numbers (%.2f and %.2f of what is allowed)", k->name, (long long)cols, error, back);
     delete_problem(&p);
 }
 
@@ -567,8 +592,9 @@ int main(void) {
         differences(o, &r);
     }
     for (int i = 0; i < KINDS; i++) {
-        const int64_t lengths[] = {101, 100, 3001, 40001, 40002, 300001};
-        for (int c = 0; c < 6; c++) special(&kinds[i], lengths[c], &r);
+        const int64_t lengths[] = {101, 100, 3001, 40001, 40002, 300001, 600001};
+        for (int c = 0; c < 7; c++) special(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < 4 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 6; c += 2) determinism(&kinds[i], lengths[c], &r);
         absent(&kinds[i], &r);
     }

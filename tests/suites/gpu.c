@@ -39,18 +39,13 @@
 #define FA_BLOCK_N 48
 #define FA_STAGES 3
 #include <fa/attention.h>
-/* With tiles of their own for many keys. */
-#define FA_NAME g_128
+/* Blocks of queries that take about as long as each other come in another order. */
+#define FA_NAME g_window
 #define FA_DTYPE FA_BF16
-#define FA_HEAD_DIM 128
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_sliding_window
 #include <fa/attention.h>
-#define FA_NAME g_256
-#define FA_DTYPE FA_F16
-#define FA_HEAD_DIM 256
-#define FA_MASK fa_causal
-#include <fa/attention.h>
-static const instance wide_128 = {"g_128", MASK_full, SCORE_none, FA_BF16, 128, 128, g_128_forward, g_128_plan, g_128_workspace};
-static const instance wide_256 = {"g_256", MASK_causal, SCORE_none, FA_F16, 256, 256, g_256_forward, g_256_plan, g_256_workspace};
+static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
 static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
 #endif
 
@@ -88,6 +83,31 @@ static void rounds(const instance *of) {
     shape s = shape_plain(3, 128, 32, 65, 90);
     double worst = 0;
     tap_ok(check_shape(of, &s, &random_numbers, &worst), "%s: hundreds of blocks of queries (largest error %.2g of what is allowed)", of->name, worst);
+}
+
+#if TEST_SCHEDULE == 90
+/* The same with windows, of which some leave each block about as many keys, and some do not. */
+static void windows(const instance *of) {
+    static const int left[] = {100, 600, -1}, right[] = {0, 40, -1};
+    for (int i = 0; i < 9; i++) {
+        shape s = shape_plain(2, 16, 4, 900, 1000);
+        double worst = 0;
+        s.window_left = left[i % 3], s.window_right = right[i / 3];
+        tap_ok(check_shape(of, &s, &random_numbers, &worst), "%s: window %d, %d (largest error %.2g of what is allowed)", of->name,
+               s.window_left, s.window_right, worst);
+    }
+}
+#endif
+
+/* Several blocks of queries of more heads than are handed out singly: blocks come in pairs, too. */
+static void pairs(const instance *of) {
+    for (int negative = 0; negative < 2; negative++) {
+        shape s = shape_plain(2, 80, 10, 333, 600);
+        double worst = 0;
+        if (negative) s.scale = -0.1f;
+        tap_ok(check_shape(of, &s, &random_numbers, &worst), "%s: pairs of blocks, scale %g (largest error %.2g of what is allowed)", of->name, s.scale,
+               worst);
+    }
 }
 
 static __global__ void count_differences(const uint32_t *a, const uint32_t *b, size_t words, int *differences) {
@@ -281,8 +301,8 @@ int main(void) {
     schedule(&chosen_90, 90);
     rounds(&chosen_90);
     many_keys(&bf16);
-    many_keys(&wide_128);
-    many_keys(&wide_256);
+    many_keys(&window);
+    windows(&window);
     repeats(&chosen_90);
 #else
     tap_skip("the schedule and the primitives of sm_90a: the GPU, or what this was compiled for, is another");
@@ -297,6 +317,7 @@ int main(void) {
         result_delete(&exact);
         problem_delete(&p);
         rounds(of);
+        pairs(of);
         two_streams(of);
         repeats(of);
     }

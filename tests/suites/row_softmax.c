@@ -218,6 +218,12 @@ static void shapes(const kind *k, uint64_t seed) {
             for (int t = 0; t < 4; t++) s.gap[t] = 3, s.tail[t] = 5;
             passed &= check_rows(k, &s, &r, &worst);
         }
+        for (int64_t cols = 1024; cols <= 32768; cols *= 2) /* they fill their threads, but rows of one matrix begin anywhere */
+            for (int t = 0; t < 4; t++) {
+                form s = plain(4, cols);
+                s.gap[t] = 3;
+                passed &= check_rows(k, &s, &r, &worst);
+            }
         tap_ok(passed, "%s, %s: lengths around every limit (worst error %.2f of what is allowed)", k->name, isa, worst);
         passed = 1, worst = 0;
         for (int i = 0; i < 8 * (rounds ? atoi(rounds) : 6); i++) {
@@ -304,6 +310,23 @@ static void special(const kind *k, int64_t cols, int log_, rng *r) {
     double back = backward_error(&p, &s);
     tap_ok(worst <= 1 && back <= 1, "%s, %lld columns, log=%d: infinities, NaN, extremes (%.2f and %.2f of what is allowed)", k->name,
            (long long)cols, log_, worst, back);
+    delete_problem(&p);
+}
+
+/* Numbers about as large as those from which on the exponents are computed otherwise: 10^6 / log2(e), and many times that. */
+static void large(const kind *k, int64_t cols, rng *r) {
+    static const double sizes[] = {6.9e5, -6.9e5, 6.94e5, -6.94e5, 3e6, -3e6, 2e9, -2e9};
+    form s = plain(8, cols);
+    problem4 p = new_problem(k, &s, r);
+    for (int i = 0; i < 8; i++) {
+        double at = sizes[i], apart = fabs(at) * (k->dtype == FA_BF16 ? 0x1p-8 : 0x1p-23); /* about what lies between neighbours */
+        for (int64_t j = 0; j < cols; j++) matrix_set(&p.x, i, j, at + rng_int(r, -6, 0) * apart);
+    }
+    matrix_upload(&p.x);
+    if (k->forward(&p.args, 0) != FA_OK) tap_bail("%s", fa_last_error());
+    matrix_download(&p.y);
+    double worst = forward_error(&p, &s);
+    tap_ok(worst <= 1, "%s, %lld columns: large numbers (%.2f of what is allowed)", k->name, (long long)cols, worst);
     delete_problem(&p);
 }
 
@@ -533,6 +556,7 @@ int main(void) {
     for (int i = 0; i < 4; i++) differences(i % 2, i < 2 ? 0 : 0.7f, &r);
     for (int i = 0; i < KINDS; i++) {
         const int64_t lengths[] = {100, 3000, 40001, 600000};
+        for (int c = 0; c < 3 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], (i + c) % 2, &r), special(&kinds[i], lengths[c], (i + c + 1) % 2, &r);
         for (int c = 0; c < 3; c++) determinism(&kinds[i], lengths[c], &r);
         broadcast(&kinds[i], &r);

@@ -82,6 +82,14 @@ static void philox(void) {
     for (uint64_t i = 0; i < 25000; i++)
         for (int w = 0; w < 4; w++) kept += fa_dropout_keeps(fa_philox(3, i).word[w], fa_dropout_threshold(0.3f));
     tap_ok(abs(kept - 70000) < 700, "a probability of 0.3 drops 30 of 100 (kept %d of 100000)", kept);
+    const fa_dropout half = fa_dropout_of(0.5f, 3, 9);
+    int right = 1;
+    for (int first = -4; first < 9; first++) /* a row's first vector may begin before element 0 */
+        for (int i = first < 0 ? -first : 0; i < 4; i++) {
+            uint32_t word = fa_philox(3, 9 + (uint64_t)(first + i) / 4).word[(first + i) % 4];
+            right &= (int)(fa_dropout_kept(&half, (uint64_t)first) >> i & 1) == fa_dropout_keeps(word, half.threshold);
+        }
+    tap_ok(right, "four elements from anywhere on are kept as their words say");
 }
 
 /* ---- reductions ---- */

@@ -302,6 +302,12 @@ static void shapes(const kind *k, uint64_t seed) {
             for (int t = 0; t < MATRICES; t++) s.gap[t] = 3, s.tail[t] = 5;
             passed &= check_rows(k, &s, &r, &worst);
         }
+        for (int64_t cols = 1024; cols <= 8192; cols *= 2) /* segments are whole, but rows of one matrix begin anywhere */
+            for (int t = 0; t < MATRICES; t++) {
+                form s = plain(4, cols);
+                s.gap[t] = 3;
+                passed &= check_rows(k, &s, &r, &worst);
+            }
         tap_ok(passed, "%s, %s: lengths around every limit (worst error %.2f of what is allowed)", k->name, isa, worst);
         passed = 1, worst = 0;
         for (int i = 0; i < 8 * (rounds ? atoi(rounds) : 6); i++) {
@@ -549,6 +555,27 @@ static void segments(rng *r) {
     tap_ok(fits, "segments are as long as they may be");
 }
 
+#if defined(__CUDACC__)
+/* And a block that is as large as a segment's is meant to be holds it, whatever that size is. */
+static void segments_fit(rng *r) {
+    int fits = 1;
+    for (int round = 0; round < 3000; round++) {
+        int threads = 32 << rng_int(r, 0, 4), bytes = 16 * rng_int(r, 1, 4), element = rng_one_in(r, 2) ? 2 : 4, aligned = rng_one_in(r, 2);
+        int64_t cols = (int64_t)exp(rng_uniform(r) * log(1e6)) + rng_int(r, 0, 1);
+        if (rng_one_in(r, 2)) cols = (cols + 63) / 64 * 64;
+        fa__rows shape;
+        memset(&shape, 0, sizeof shape);
+        fa__cut(&shape, 3, cols, element, aligned, (int64_t)threads * bytes);
+        int held = fa__rows_fit(&shape, element, aligned, bytes, threads);
+        if (!held || shape.threads * shape.teams > threads) {
+            fits = 0;
+            tap_note("%lld columns of %d bytes%s: no room in %d threads of %d bytes", (long long)cols, element, aligned ? ", aligned" : "", threads, bytes);
+        }
+    }
+    tap_ok(fits, "a block of the size that segments are cut for holds one");
+}
+#endif
+
 /* ---- errors ---- */
 
 /* The call fails with a message that starts with the instance's name and has both words in it, and writes nothing. */
@@ -657,7 +684,9 @@ int main(void) {
     errors(&r);
     accuracy();
     segments(&r);
-#if !defined(__CUDACC__)
+#if defined(__CUDACC__)
+    segments_fit(&r);
+#else
     rounding(&r);
 #endif
     for (int i = 0; i < KINDS; i++) shapes(&kinds[i], seed);

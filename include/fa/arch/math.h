@@ -74,34 +74,54 @@ FA_HOOK float fa__tanh_accurate(float x) {
     return fa__from_bits(t | ((uint32_t)u & 0x80000000u) | ((uint32_t)is_nan & 0x7FC00000u));
 }
 
-/* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write memory.
- * The address of a missing array is exchanged, not its load skipped, which would keep equal loads from being merged. */
-#if defined(__CUDACC__)
-static __device__ FA_UNUSED const uint32_t fa__device_nan = 0xFFFFFFFFu; /* NaN as a float, and twice as a half */
-static __device__ FA_UNUSED const int fa__device_ids[2] = {0, 1};        /* documents that do not match */
-#endif
-static FA_UNUSED const uint32_t fa__host_nan = 0xFFFFFFFFu;
-static FA_UNUSED const int fa__host_ids[2] = {0, 1};
+/* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write memory. */
 #if defined(__CUDA_ARCH__)
 FA_HOOK float fa__load_float(const float *from) { return __ldg(from); }
 FA_HOOK int fa__load_int(const int *from) { return __ldg(from); }
 FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return __ldg(from); }
-FA_HOOK const void *fa__nan_address(void) { return &fa__device_nan; }
-FA_HOOK const int *fa__id_address(int which) { return fa__device_ids + which; }
+/* Element i of an array if it is there, else `missing`: a predicate, which costs neither a branch nor a choice of addresses. */
+FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing) {
+    int x;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %2, 0;\n\tmov.b32 %0, %3;\n\t@p ld.global.nc.b32 %0, [%1];\n\t}"
+        : "=&r"(x)
+        : "l"(from + i), "r"(there), "r"(missing));
+    return x;
+}
+FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16_t missing) {
+    uint16_t x;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %2, 0;\n\tmov.b16 %0, %3;\n\t@p ld.global.nc.b16 %0, [%1];\n\t}"
+        : "=&h"(x)
+        : "l"(from + i), "r"(there), "h"(missing));
+    return x;
+}
+/* A row of an array, as one value however many of its elements are read: the compiler would else add each element's
+ * number to the row's offset first, in 64 bits. */
+FA_HOOK const void *fa__row_address(const void *row) {
+    asm("mov.b64 %0, %1;" : "=l"(row) : "l"(row));
+    return row;
+}
 #else
 FA_HOOK float fa__load_float(const float *from) { return *from; }
 FA_HOOK int fa__load_int(const int *from) { return *from; }
 FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return *from; }
-FA_HOOK const void *fa__nan_address(void) { return &fa__host_nan; }
-FA_HOOK const int *fa__id_address(int which) { return fa__host_ids + which; }
+FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing) { return there ? from[i] : missing; }
+FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16_t missing) {
+    return there ? from[i] : missing;
+}
+FA_HOOK const void *fa__row_address(const void *row) { return row; }
 #endif
-/* Element i of an array of a data type; NaN where there is no array, unless it is known to be there. */
-FA_HOOK float fa__load_or_nan(const void *array, int64_t i, int dtype, int known) {
-    const void *from = known || array ? array : fa__nan_address();
-    i = known || array ? i : 0;
-    return dtype == FA_BF16  ? fa_bf16_to_float(fa__load_half((const fa_bf16 *)from + i))
-           : dtype == FA_F16 ? fa_f16_to_float(fa__load_half((const fa_f16 *)from + i))
-                             : fa__load_float((const float *)from + i);
+/* Element i of row `row` (an offset in elements) of an array of a data type; NaN where there is no array, unless it is
+ * known to be there. */
+FA_HOOK float fa__load_or_nan(const void *array, int64_t row, int i, int dtype, int known) {
+    int there = known || array, half = dtype == FA_BF16 || dtype == FA_F16;
+    const void *from = fa__row_address((const char *)array + (there ? row * (half ? 2 : 4) : 0));
+    if (half) {
+        const uint16_t *halves = (const uint16_t *)from;
+        uint16_t x = known ? fa__load_half(halves + i) : fa__load_half_if(there, halves, i, 0xFFFF);
+        return dtype == FA_BF16 ? fa_bf16_to_float(x) : fa_f16_to_float(x);
+    }
+    const int *words = (const int *)from;
+    return fa__from_bits((uint32_t)(known ? fa__load_int(words + i) : fa__load_int_if(there, words, i, -1)));
 }
 
 #if defined(__CUDA_ARCH__)

@@ -29,49 +29,45 @@
  * keys and many want different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
+/* A mask and a hook of which one, at least, may do anything: registers for their addresses. */
+#define FA__TABLE_CROWDED (FA__HAS_MASK && FA__HAS_SCORE && !(FA__MASK_IS_BAND && FA__SCORE_NEEDS))
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
- * diagonal, and hooks, and masks that read memory, want more registers. */
-#if FA__HAS_MASK && !FA__MASK_NEEDS && !FA__HAS_SCORE
+ * diagonal, and what reads memory for every score wants more registers. */
+#if FA__MASK_IS_BAND && !FA__HAS_SCORE
 #define FA__TABLE_LONG_FROM 3072
 #else
 #define FA__TABLE_LONG_FROM 0
 #endif
-#if FA__LONG || (!FA__HAS_MASK && !FA__HAS_SCORE)
+#if FA__LONG || !FA__HAS_MASK
 #undef FA__TABLE_M
 #define FA__TABLE_M 192
 #else
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
+#if FA__HAS_MASK || !FA__HAS_SCORE || FA__SCORE_NEEDS & (FA__NEED_ALIBI | FA__NEED_SOFTCAP)
 #define FA__TABLE_N 128
-#elif FA__WIDEST <= 128
-/* The more keys a step has, the less its overhead weighs; and the more is wasted beyond a diagonal, or beyond the last
- * key. */
-#if FA__HAS_MASK || FA__HAS_SCORE
-#define FA__TABLE_LONG_FROM 0
-#else
-#define FA__TABLE_LONG_FROM 1536
-#endif
-#if !FA__LONG
-#define FA__TABLE_N 128
-#else
-#define FA__TABLE_N 176
-#endif
-#elif FA__WIDEST <= 192
-#define FA__TABLE_LONG_FROM 0
-#define FA__TABLE_N 112
-#else
-#if FA__HAS_MASK
-#define FA__TABLE_LONG_FROM 3072
-#else
-#define FA__TABLE_LONG_FROM 0
-#endif
-#if FA__HAS_MASK && !FA__LONG
-#define FA__TABLE_N 64
 #else
 #define FA__TABLE_N 80
 #endif
+#elif FA__WIDEST <= 128
+#define FA__TABLE_LONG_FROM 0
+#if FA__TABLE_CROWDED
+#define FA__TABLE_N 112
+#else
+#define FA__TABLE_N 128
+#endif
+#elif FA__WIDEST <= 192
+#define FA__TABLE_LONG_FROM 0
+#if FA__TABLE_CROWDED
+#define FA__TABLE_N 96
+#else
+#define FA__TABLE_N 112
+#endif
+#else
+#define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_N 64
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_M / 16)
 #define FA__TABLE_RESIDENT 1

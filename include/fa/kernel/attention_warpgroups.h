@@ -18,24 +18,30 @@
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
-/* Consumers, and what they and the producers get of a multiprocessor's registers, which are 512 times the 128 threads
- * of a warpgroup. */
+/* Consumers; whether they take turns; and what they and the producers get of the registers that a launch gives each
+ * thread, 168 with two warpgroups of consumers and 128 with three: more in all would be waited for forever. */
 #if FA_WARPS == 12
 #define FA__GROUPS 3
+#define FA__TURNS 0
 #define FA__REGISTERS 160
 #define FA__PRODUCER_REGISTERS 32
 #else
 #if FA_WARPS == 8
 #define FA__GROUPS 2
+#define FA__TURNS 1
 #else
 #define FA__GROUPS 1
+#define FA__TURNS 0
 #endif
-#if FA__HAS_MASK /* the planner judges tiles */
-#define FA__REGISTERS 232
-#define FA__PRODUCER_REGISTERS 40
-#else
+#if !FA__HAS_MASK
 #define FA__REGISTERS 240
 #define FA__PRODUCER_REGISTERS 24
+#elif FA__MASK_IS_BAND /* the planner judges tiles */
+#define FA__REGISTERS 232
+#define FA__PRODUCER_REGISTERS 40
+#else /* and may read memory */
+#define FA__REGISTERS 224
+#define FA__PRODUCER_REGISTERS 56
 #endif
 #endif
 
@@ -50,9 +56,15 @@ enum {
     FA__LOOP(_groups) = FA__GROUPS,
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
-    /* Where there is room, Q of the next block comes before this one is done. */
+    FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
+    /* Where there is room, O leaves through shared memory, 64 columns of a warp's rows at a time, or 32. */
+    FA__LOOP(_room) = 226 * 1024 - FA__LOOP(_ring_bytes) - FA__LOOP(_q_bytes),
+    FA__LOOP(_units) = FA__LOOP(_room) >= FA__LOOP(_groups) * 4 * 256 * 8   ? 8
+                       : FA__LOOP(_room) >= FA__LOOP(_groups) * 4 * 256 * 4 ? 4
+                                                                            : 0,
+    /* And where there is more of it, Q of the next block comes before this one is done. */
     FA__LOOP(_q_stages) =
-        FA__LOOP(_ring_bytes) + 2 * FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qo)) <= 226 * 1024 ? 2 : 1,
+        FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_groups) * 4 * 256 * FA__LOOP(_units) ? 2 : 1,
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
     FA__LOOP(_masked) = 1,
@@ -61,7 +73,8 @@ enum {
     FA__LOOP(_end) = 8,
     FA__LOOP(_note_bits) = 4,
     FA__LOOP(_loaders) = 3,
-    FA__LOOP(_group_barrier) = 1 /* the first warpgroup's; 0 is __syncthreads() */
+    FA__LOOP(_turns) = FA__TURNS,
+    FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is __syncthreads() */
 };
 
 /* A barrier for each direction: a buffer is full, a buffer is free again. */
@@ -81,13 +94,14 @@ typedef struct FA__LOOP(_note) {
 } __attribute__((aligned(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
-    FA__LOOP(_qo) qo[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
+    FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     FA__LOOP(_note) note[FA__LOOP(_notes)];
+    unsigned char room[FA__LOOP(_groups)][FA__LOOP(_units) ? 4 * 256 * FA__LOOP(_units) : 16] __attribute__((aligned(16)));
 } FA__LOOP(_shared);
 
 /* A place in a ring of buffers, and the parity of the phase in which it is full. */
@@ -113,24 +127,47 @@ FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
 
 /* ---- the order of work ---- */
 
-/* Without a mask all blocks take as long, and go round the thread blocks one by one. With one, later blocks mostly
- * take longer, as under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which
+/* Without a mask all blocks take as long, and go round the thread blocks one by one; so they do with a mask that leaves
+ * each about as much, a window, but forwards and backwards in turn, neighbours at the same time. With others, later blocks
+ * mostly take longer, as under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which
  * take as long as any other pair; heads follow each other, whose K and V neighbours share in the cache. What would be
  * an incomplete last round of pairs, and one round before it, is handed out singly, the longest first, forwards and
  * backwards in turn. That comes within 1 to 3% of an even share (6% at worst, in what the tests time) without a
  * counter in memory. */
 typedef struct FA__LOOP(_order) {
+    uint32_t even; /* blocks take about as long */
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads in pairs, and their pairs; other heads */
-    fa__divider by_pairs, by_rest_heads;
+    fa__divider by_blocks, by_pairs, by_rest_heads;
 } FA__LOOP(_order);
 
+static FA_UNUSED uint32_t FA__LOOP(_is_even)(const FA__PARAMS *p) {
+#if FA__MASK_IS_BAND
+    enum { FA__SAMPLES = 64 };
+    int64_t most = 0, sum = 0, count = 0;
+    uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES;
+    for (uint32_t block = 0; block < blocks; block += step, count++) {
+        fa_range keys = {0, 0};
+        fa_box box = FA__ATTN(__block)(p, 0, block, FA_BLOCK_M);
+        if (p->args.seqlen_k > 0) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+        int64_t length = keys.begin < keys.end ? keys.end - keys.begin + FA_BLOCK_N : FA_BLOCK_N;
+        most = length > most ? length : most;
+        sum += length;
+    }
+    return most * count * 2 < sum * 3;
+#else
+    (void)p;
+    return (FA__MASK_NEEDS & FA__NEED_DOCUMENT) != 0;
+#endif
+}
 static FA_UNUSED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {
     uint32_t heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
+    order->even = FA__LOOP(_is_even)(p);
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
     order->rest_heads = (thread_blocks + order->pairs - 1) / order->pairs;
     if (order->rest_heads > heads) order->rest_heads = heads;
     order->front_heads = heads - order->rest_heads;
     order->front = order->front_heads * order->pairs;
+    order->by_blocks = fa__divider_of((uint32_t)p->blocks_m);
     order->by_pairs = fa__divider_of(order->pairs);
     order->by_rest_heads = fa__divider_of(order->rest_heads);
 }
@@ -140,13 +177,23 @@ typedef struct FA__LOOP(_course) {
     uint32_t pair, second, round;
 } FA__LOOP(_course);
 
+/* This thread block's item of the next round: rounds go forwards and backwards in turn. */
+FA__FN uint32_t FA__LOOP(_item)(FA__LOOP(_course) * at) {
+    uint32_t all = gridDim.x, me = blockIdx.x, round = at->round++;
+    return round * all + (round & 1 ? all - 1 - me : me);
+}
+
 /* The next block of queries, or one whose batch is -1. */
 FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
-    uint32_t all = gridDim.x, me = blockIdx.x;
+    uint32_t all = gridDim.x;
     fa_box none;
     memset(&none, 0, sizeof none);
     none.batch = -1;
 #if FA__HAS_MASK
+    if (order->even) {
+        uint32_t item = FA__LOOP(_item)(at), head = fa__divide(item, order->by_blocks);
+        return item < p->items ? FA__ATTN(__block)(p, head, item - head * (uint32_t)p->blocks_m, FA_BLOCK_M) : none;
+    }
     while (at->pair < order->front) {
         uint32_t head = fa__divide(at->pair, order->by_pairs), block = at->pair - head * order->pairs;
         uint32_t other = (uint32_t)p->blocks_m - 1 - block, second = at->second;
@@ -157,8 +204,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
     }
     uint32_t ahead = order->front % all; /* these have had a pair more */
     for (;;) {
-        uint32_t item = at->round * all + (at->round & 1 ? all - 1 - me : me);
-        at->round++;
+        uint32_t item = FA__LOOP(_item)(at);
         if (item < ahead) continue;
         item -= ahead;
         uint32_t block = fa__divide(item, order->by_rest_heads);
@@ -167,7 +213,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
     }
 #else
     (void)order;
-    uint32_t item = at->round++ * all + me;
+    uint32_t item = at->round++ * all + blockIdx.x;
     return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
 #endif
 }
@@ -310,7 +356,7 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
                 FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
                 if (block.batch >= 0) {
                     fa_sm90_mbarrier_expect(full, FA__LOOP(_qtile_BYTES));
-                    FA__LOOP(_qtile_load)(&shared->qo[group][to.slot].q, from, full);
+                    FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full);
                 } else fa_sm90_mbarrier_arrive(full);
             }
             FA__LOOP(_advance)(&to, FA__LOOP(_q_stages));
@@ -376,23 +422,16 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_modify)(c->s.x, c->p, at, box, key0, masked, c->thread);
 }
 
-/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. O leaves through
- * the buffer of its Q, where that is not needed for the next one. */
+/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     fa_box box = FA__LOOP(_part)(c, 1);
+    fa_block out = FA__LOOP(_out)(c->p, box);
     int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
     FA__LOOP(_pv_normalize)(&c->o, inverse);
-    if (FA__LOOP(_q_stages) > 1) {
-        FA__LOOP(_otile_tile) *tile = &c->shared->qo[c->group][c->q_slot ^ 1].o;
-        FA__LOOP(_pv_to_tile)(&c->o, tile, thread);
-        fa_sm90_bar_sync(FA__LOOP(_group_barrier) + c->group, 128);
-        FA__LOOP(_otile_store)(tile, FA__LOOP(_out)(c->p, box), thread);
-        __syncwarp();
-        fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + (c->q_slot ^ 1), free),
-                                   thread % 32 == 0);
-    } else FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
+    if (!FA__LOOP(_units)) FA__LOOP(_pv_store)(&c->o, out, thread);
+    else FA__LOOP(_pv_store_through)(&c->o, c->shared->room[c->group], FA__LOOP(_units) ? FA__LOOP(_units) : 4, out, thread);
     FA__LOOP(_write_lse)(c->p, box, lse, thread);
 }
 
@@ -405,10 +444,42 @@ FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
     c->summed = 1;
 }
 
+/* Turns: a warpgroup starts the products of a step once the one before it has, and so computes its softmax while the
+ * others' products run. */
+FA__FN void FA__LOOP(_await_turn)(int group) {
+    if (FA__LOOP(_turns)) fa_sm90_bar_sync(FA__LOOP(_turn_barrier) + group, 256);
+}
+FA__FN void FA__LOOP(_end_turn)(int group) {
+    int next = group + 1 < FA__LOOP(_groups) ? group + 1 : 0;
+    if (FA__LOOP(_turns)) fa_sm90_bar_arrive(FA__LOOP(_turn_barrier) + next, 256);
+}
+
+/* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. Behind the
+ * exponentials a wait on its own would be moved up, ahead of them; so there it stands under a condition that needs their
+ * sums, and is never met: all warps of a warpgroup wait at the same place. */
+FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) * before, int last, int rescale,
+                              float *alpha) {
+    if (last) {
+        FA__LOOP(_pv_wait)(&c->o, 0);
+        if (c->begun) FA__LOOP(_finish)(c, before);
+        c->summed = 0;
+    } else if (!FA__LOOP(_turns) && FA__OP(any)(c->state.sum[0] == -1.0f)) {
+        FA__LOOP(_pv_wait)(&c->o, 0);
+        FA__LOOP(_softmax_fade)(before, alpha);
+        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
+    } else {
+        FA__LOOP(_pv_wait)(&c->o, 0);
+        if (rescale) {
+            FA__LOOP(_softmax_fade)(before, alpha);
+            FA__LOOP(_pv_scale_rows)(&c->o, alpha);
+        }
+    }
+}
+
 /* A step: P V of the current tile, Q K^T and the softmax of the next one. If it is plain, both are of one block, and no
  * mask looks at the next one. */
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
-    enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->qo[0][0] / 16 };
+    enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last), v_slot = c->current.slot;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_softmax_state) before = c->state;
@@ -416,38 +487,31 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
 
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
+    FA__LOOP(_await_turn)(c->group);
     FA__LOOP(_qk_fence)();
     FA__LOOP(_qk_start)(&c->s, q, k, 0);
     FA__LOOP(_qk_commit)();
     if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
+    FA__LOOP(_end_turn)(c->group);
     c->current = c->next;
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
     FA__LOOP(_qk_wait)(&c->s, 1);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, free), leader);
-    if (FA__LOOP(_q_stages) == 1)
-        fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group, free), leader && c->note & FA__LOOP(_last));
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, free),
+                               leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
     FA__LOOP(_apply)(c, plain);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
-    int rescale = FA__LOOP(_softmax_raise)(&c->state, &step, c->s.x, scale_log2, alpha);
+    int rescale = FA__OP(any)(FA__LOOP(_softmax_raise)(&c->state, &step, c->s.x, scale_log2, alpha));
     if (!(c->note & FA__LOOP(_last))) FA__LOOP(_await_tile)(c);
+    if (FA__LOOP(_turns)) FA__LOOP(_settle)(c, &before, last, rescale, alpha);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = 0.0f;
     FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2);
 
-    /* The waits stand in branches whose condition needs the sums: a wait on its own is moved up, ahead of the
-     * exponentials. (No sum is below 0, and NaN, which may be another row's, is not, either.) */
-    if (!plain && last) {
-        FA__LOOP(_pv_wait)(&c->o, 0);
-        if (c->begun) FA__LOOP(_finish)(c, &before);
-        c->summed = 0;
-    } else if (FA__OP(any)(rescale && !(c->state.sum[0] < 0.0f))) {
-        FA__LOOP(_pv_wait)(&c->o, 0);
-        FA__LOOP(_softmax_fade)(&before, alpha);
-        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
-    } else FA__LOOP(_pv_wait)(&c->o, 0);
+    if (!FA__LOOP(_turns)) FA__LOOP(_settle)(c, &before, last, rescale, alpha);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += last ? 0.0f : before.sum[r];
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), leader && (plain || c->begun));
     FA__LOOP(_pv_pack)(&c->weights, c->s.x);
@@ -461,7 +525,7 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
     c->thread = thread;
     c->group = group;
     c->base = (uint32_t)fa_sm90_uniform((int)fa_sm90_shared_address(shared));
-    c->q_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_a_place)(&shared->qo[group][0].q, 0));
+    c->q_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_a_place)(&shared->q[group][0], 0));
     c->k_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_b_place)(shared->k));
     c->v_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_pv_b_place)(shared->v));
     c->current.slot = FA_STAGES - 1, c->current.phase = 1;
@@ -473,6 +537,7 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
     FA__LOOP(_pv_zero)(&c->o);
     FA__LOOP(_softmax_init)(&c->state);
 
+    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group);
     for (;;) {
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1);
         if (c->note & FA__LOOP(_last)) {
@@ -486,6 +551,7 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
         }
         FA__LOOP(_step)(c, 0);
     }
+    if (group == 0) FA__LOOP(_await_turn)(group);
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
@@ -507,8 +573,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         for (int i = 0; i < FA__LOOP(_groups); i++) {
             for (int j = 0; j < FA__LOOP(_q_stages); j++) {
                 fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].full), 1);
-                fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].free),
-                                      FA__LOOP(_q_stages) > 1 ? 4 : 1);
+                fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].free), 1);
             }
         }
         for (int i = 0; i < FA_STAGES; i++) {
@@ -537,5 +602,6 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
     }
 }
 #undef FA__GROUPS
+#undef FA__TURNS
 #undef FA__REGISTERS
 #undef FA__PRODUCER_REGISTERS

@@ -4,10 +4,6 @@
  * Gimelshein, arXiv 1805.02867), and the sum of z for label smoothing; nothing is kept. One thread of the team reads the
  * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
 
-/* Of the next piece, all is there, or some of it, or nothing. */
-#define FA__CE_FULL 2
-#define FA__CE_PARTS 1
-#define FA__CE_NONE 0
 #define FA__CE_FAR 1e6f
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
@@ -18,10 +14,10 @@ typedef struct FA__LOOP(_seen) {
 } FA__LOOP(_seen);
 
 #if FA__LANES > 1
-/* A piece, which is under way: while it is looked at, the next one is started, if there is one. Without a soft cap and
- * without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and what
- * the rounding of `offset` loses is in a factor. */
-FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int next) {
+/* A piece, which is under way: while it is looked at, the next one is started: `full`, or what there is of it. Without a soft
+ * cap and without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and
+ * what the rounding of `offset` loses is in a factor. */
+FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int full) {
     enum { PART = FA__LOOP(_row_PART) };
     float x[PART], sum[4];
     const float largest = FA__LOOP(_row_scan_max)(flight, seen->max);
@@ -30,45 +26,44 @@ FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) 
     FA__UNROLL
     for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
         FA__LOOP(_row_scan_land)(x, flight, in, part, -INFINITY);
-        if (next != FA__CE_NONE) FA__LOOP(_row_scan_start)(flight, in, part, next == FA__CE_FULL, -INFINITY);
+        FA__LOOP(_row_scan_start)(flight, in, part, full, -INFINITY);
         FA__UNROLL
         for (int i = 0; i < PART; i++) {
             float weight = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset));
             sum[i % 4] = part * PART + i < 4 ? weight : sum[i % 4] + weight;
         }
     }
-    if (next != FA__CE_NONE) FA__LOOP(_row_scan_next)(flight, in);
+    FA__LOOP(_row_scan_next)(flight, in);
     seen->sum = seen->sum * fa__exp2((seen->max - base) * FA__LOG2_E) + ((sum[0] + sum[1]) + (sum[2] + sum[3])) * fa__exp2(-lost);
     seen->max = largest;
     seen->far = fa__maxf(fabsf(offset), seen->far);
 }
 #endif
 /* The same of any numbers. */
-FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const FA__PARAMS *p,
-                                   const int next) {
+FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const FA__PARAMS *p) {
     const float cap = p->cap, inverse = p->cap_inverse;
     const int count = FA__LOOP(_row_scan_count)(in);
     float x[FA__LOOP(_row_PART)];
     FA__UNROLL
     for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
         FA__LOOP(_row_scan_land)(x, flight, in, part, -INFINITY);
-        if (next != FA__CE_NONE) FA__LOOP(_row_scan_start)(flight, in, part, next == FA__CE_FULL, -INFINITY);
+        FA__LOOP(_row_scan_start)(flight, in, part, 0, -INFINITY);
         if (cap > 0.0f) {
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = fa__soft_cap(x[i], cap, inverse, FA_DTYPE);
-            if (next != FA__CE_FULL) FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
+            FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
         if (p->smoothing > 0.0f) {
-            if (next != FA__CE_FULL) FA__LOOP(_row_scan_pad)(x, flight, in, part, 0.0f);
+            FA__LOOP(_row_scan_pad)(x, flight, in, part, 0.0f);
             seen->total += FA__LOOP(_reduce_sum_of)(x, count);
-            if (next != FA__CE_FULL) FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
+            FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
         float largest = FA__LOOP(_reduce_max_of)(x, count, seen->max), base = largest == -INFINITY ? 0.0f : largest;
         seen->sum *= fa__exp2((seen->max - base) * FA__LOG2_E);
         seen->sum += FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
         seen->max = largest;
     }
-    if (next != FA__CE_NONE) FA__LOOP(_row_scan_next)(flight, in);
+    FA__LOOP(_row_scan_next)(flight, in);
 }
 /* The elements of a row that are in no piece, a few at its ends. */
 FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_scan) * in, const FA__PARAMS *p, const FA__ELEMENT *logits) {
@@ -91,36 +86,32 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const float cap = p->cap, smoothing = p->smoothing;
     const FA__LOOP(_seen) nothing = {-INFINITY, 0.0f, 0.0f, 0.0f};
     FA__LOOP(_seen) seen = nothing;
-    FA__LOOP(_row_flight) flight;
-    FA__LOOP(_row_scan) in = FA__LOOP(_row_scan_of)(logits, cols, team);
-    FA__LOOP(_row_scan_begin)(&flight, &in, -INFINITY);
-    const int target = fa__load_int(p->targets + row), ignored = target == p->ignore;
-    const int hit = there && team->thread == 0 && target >= 0 && target < cols;
     FA__ELEMENT picked = 0;
-    FA__LOOP(__see_edges)(&seen, &in, p, logits);
-    int again = 1;
-#if FA__LANES > 1
-    if (cap == 0.0f && smoothing == 0.0f) {
-        FA__ROLL
-        while (FA__LOOP(_row_scan_full)(&in)) FA__LOOP(__see_plain)(&seen, &flight, &in, FA__CE_FULL);
-        if (FA__LOOP(_row_scan_more)(&in)) FA__LOOP(__see_plain)(&seen, &flight, &in, FA__CE_PARTS);
-        if (hit) picked = logits[target]; /* nobody waits for it before the end */
-        FA__LOOP(__see_plain)(&seen, &flight, &in, FA__CE_NONE);
-        again = !(seen.far < FA__CE_FAR);
-        if (again) {
-            seen = nothing;
-            in = FA__LOOP(_row_scan_of)(logits, cols, team);
-            FA__LOOP(_row_scan_begin)(&flight, &in, -INFINITY);
-            FA__LOOP(__see_edges)(&seen, &in, p, logits);
+    int target = 0;
+    FA__ROLL
+    for (int special = FA__LANES == 1 || cap > 0.0f || smoothing > 0.0f;; special = 1) { /* again if numbers are too large to be plain */
+        FA__LOOP(_row_flight) flight;
+        FA__LOOP(_row_scan) in = FA__LOOP(_row_scan_of)(logits, cols, team);
+        seen = nothing;
+        FA__LOOP(_row_scan_begin)(&flight, &in, -INFINITY);
+        target = fa__load_int(p->targets + row);
+        if (there && team->thread == 0 && target >= 0 && target < cols) picked = logits[target]; /* nobody waits for it before the end */
+        FA__LOOP(__see_edges)(&seen, &in, p, logits);
+        if (special) {
+            FA__ROLL
+            for (int more = 1; more;) {
+                more = FA__LOOP(_row_scan_more)(&in);
+                FA__LOOP(__see)(&seen, &flight, &in, p);
+            }
+            break;
         }
-    }
-#endif
-    if (again) {
+#if FA__LANES > 1
         FA__ROLL
-        while (FA__LOOP(_row_scan_full)(&in)) FA__LOOP(__see)(&seen, &flight, &in, p, FA__CE_FULL);
-        if (FA__LOOP(_row_scan_more)(&in)) FA__LOOP(__see)(&seen, &flight, &in, p, FA__CE_PARTS);
-        if (hit) picked = logits[target];
-        FA__LOOP(__see)(&seen, &flight, &in, p, FA__CE_NONE);
+        while (FA__LOOP(_row_scan_full)(&in)) FA__LOOP(__see_plain)(&seen, &flight, &in, 1);
+        FA__ROLL
+        for (int more = 1 + FA__LOOP(_row_scan_more)(&in); more > 0; more--) FA__LOOP(__see_plain)(&seen, &flight, &in, 0);
+        if (seen.far < FA__CE_FAR) break;
+#endif
     }
     float max = seen.max, sum = seen.sum, total = seen.total;
     FA__LOOP(_reduce_softmax)(&max, &sum, FA__LOG2_E, team, place->shared);
@@ -128,6 +119,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 
     if (there && team->thread == 0) {
         /* Not lse - z: of large numbers their difference is exact, and their sum with the logarithm is rounded. */
+        const int hit = target >= 0 && target < cols, ignored = target == p->ignore;
         float log_sum = fa__log(sum), lse = max + log_sum, loss, at_target = hit ? FA__LOOP(_row_late)(picked) : NAN;
         if (cap > 0.0f) at_target = fa__soft_cap(at_target, cap, p->cap_inverse, FA_DTYPE);
         loss = (max - at_target) + log_sum;
@@ -147,8 +139,6 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->logits, &at, sizeof(FA__ELEMENT)), at.cols, team);
-    FA__LOOP(_row_view) out = FA__LOOP(_row_like)(fa__element(&p->d_logits, &at, sizeof(FA__ELEMENT)), &in);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
     FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     const int target = fa__load_int(p->targets + at.row);
     const float lse = fa__load_float(p->lse_in + at.row), d_loss = p->d_loss ? fa__load_float(p->d_loss + at.row) : 1.0f;
@@ -161,6 +151,8 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
 #if FA__LANES > 1
     const float offset = lse * FA__LOG2_E, weight_near = weight * fa__exp2(-fmaf(lse, FA__LOG2_E, -offset));
 #endif
+    FA__LOOP(_row_view) out = FA__LOOP(_row_like)(fa__element(&p->d_logits, &at, sizeof(FA__ELEMENT)), &in);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
@@ -193,7 +185,4 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     }
 }
 #endif
-#undef FA__CE_FULL
-#undef FA__CE_PARTS
-#undef FA__CE_NONE
 #undef FA__CE_FAR

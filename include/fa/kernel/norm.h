@@ -21,11 +21,13 @@ typedef struct FA__PARAMS {
     const void *gamma, *beta;
     float *mean, *rstd; /* the backward's: NULL if they are to be computed again */
     float inverse_cols, eps;
+    int plain; /* neither dropout nor residual */
     fa_dropout dropout;
 } FA__PARAMS;
 
 #define FA__BODY <fa/kernel/norm_rows.h>
 #define FA__SUMS (1 + FA__CENTERED)
+#define FA__WEIGHTS 1 /* gamma */
 #include <fa/kernel/rows_run.h>
 
 /* Checks what both directions need, and derives the parameters. */
@@ -53,11 +55,14 @@ static FA_UNUSED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_A
                {"d_x", a->d_x, backward && a->d_x.data, 1},
                {"d_residual", a->d_residual, backward && a->d_residual.data, 1}};
     const int empty = a->rows == 0 || a->cols == 0;
+    int even = 1;
     FA__CHECK(empty || !backward || !summed || source_is_sum,
               "%s: sum.data is NULL: with dropout or a residual the backward reads the sum that the forward wrote", name);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i].used && (status = fa__check_matrix(name, all[i].name, all[i].matrix, a->rows, a->cols, bytes, all[i].written)) != FA_OK)
             return status;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].used && !fa__aligned(all[i].matrix, bytes)) even = 0;
     const struct {
         const char *name;
         const void *data;
@@ -90,10 +95,12 @@ static FA_UNUSED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_A
     p->sums.totals[1] = a->d_beta;
     if (backward && !(a->mean && a->rstd)) p->mean = p->rstd = NULL;
 #endif
+    p->rows.even = even && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0;
     p->sums.wanted = p->sums.totals[0] || p->sums.totals[1];
     p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + (a->residual.data != NULL);
     p->inverse_cols = a->cols > 0 ? 1.0f / (float)a->cols : 0.0f;
     p->eps = a->eps;
+    p->plain = !summed;
     p->dropout = fa_dropout_of(a->dropout, a->seed, a->offset);
     return FA_OK;
 }
@@ -102,16 +109,14 @@ FA_API fa_status FA__ROWS(_forward)(const FA__NORM_ARGS *args, fa_stream stream)
     FA__PARAMS p;
     fa_status status = FA__ROWS(__params_of)(&p, args, 0);
     if (status != FA_OK || p.rows.rows == 0 || p.rows.cols == 0) return status;
-    const int aligned = fa__aligned(p.x, (int)sizeof(FA__ELEMENT));
-    if ((status = FA__ROWS(__deal)(&p, 0, aligned)) != FA_OK) return status;
-    return FA__ROWS(__run)(&p, 0, aligned, args->threads, stream);
+    return FA__ROWS(__run)(&p, 0, fa__aligned(p.x, (int)sizeof(FA__ELEMENT)), args->threads, stream);
 }
 
 FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream) {
     FA__PARAMS p;
     fa_status status = FA__ROWS(__params_of)(&p, args, 1);
     if (status != FA_OK || p.rows.cols == 0 || (p.rows.rows == 0 && !p.sums.wanted)) return status;
-    if ((status = FA__ROWS(__deal)(&p, 1, 1)) != FA_OK) return status;
+    if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
     const size_t needed = fa__sums_bytes(&p.sums, &p.rows);
     status = fa__check_workspace(FA__STR(FA__ROWS()), args->workspace, args->workspace_bytes, needed);
     if (status != FA_OK) return status;
@@ -131,7 +136,7 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
     p.sums.totals[1] = args->d_beta;
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
-    if (FA__ROWS(__deal)(&p, 1, 1) != FA_OK) return 0;
+    if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
     return fa__sums_bytes(&p.sums, &p.rows);
 }
 

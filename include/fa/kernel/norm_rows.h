@@ -13,47 +13,54 @@ typedef struct FA__LOOP(_flight) {
     float mean, rstd;
 } FA__LOOP(_flight);
 
-/* The statistics of a row are found piece by piece, and those of pieces merged; or, where a row is held and pieces are got
- * cheaply, in two passes, of which the second needs the mean. */
-enum { FA__LOOP(_PASSES) = FA__CENTERED && FA__LOOP(_row_KNOWN) ? 2 : 1 };
+/* The statistics of a row are found piece by piece, and those of pieces merged. */
 typedef struct FA__LOOP(_moments) {
     float number, mean, squares;
     float pivot; /* the first piece's mean, to which that of all pieces is relative: it is rounded after each of them */
 } FA__LOOP(_moments);
 
-/* A piece's share. Elements that are none of the row become what adds nothing. */
-FA__FN_CALLED void FA__LOOP(_measure)(float *x, const FA__LOOP(_row_view) * in, int64_t piece, int pass, FA__LOOP(_moments) * m) {
-    int count = FA__LOOP(_row_count)(in, piece);
-    if (!FA__CENTERED) {
-        m->squares += FA__LOOP(_reduce_dot_of)(x, x, count);
-    } else if (FA__LOOP(_PASSES) == 2 && pass == 0) {
-        m->mean += FA__LOOP(_reduce_sum_of)(x, count);
-    } else if (FA__LOOP(_PASSES) == 2) {
-        FA__LOOP(_row_pad)(x, in, piece, m->mean);
-        m->squares += FA__LOOP(_reduce_squares_of)(x, count, m->mean);
-    } else {
-        int real = FA__LOOP(_row_real)(in, piece);
-        float middle = real > 0 ? FA__LOOP(_reduce_sum_of)(x, count) / (float)real : 0.0f;
-        FA__LOOP(_row_pad)(x, in, piece, middle);
-        if (m->number == 0.0f) m->pivot = fabsf(middle) < INFINITY ? middle : 0.0f;
-        FA__LOOP(_reduce_merge)(&m->number, &m->mean, &m->squares, (float)real, middle - m->pivot, FA__LOOP(_reduce_squares_of)(x, count, middle));
-    }
+/* A piece's share, in two steps: its mean, and the squares about that. Elements that are none of the row become what adds
+ * nothing. */
+FA__FN_CALLED float FA__LOOP(_middle)(const float *x, const FA__LOOP(_row_view) * in, int64_t piece) {
+    int real = FA__CENTERED ? FA__LOOP(_row_real)(in, piece) : 0;
+    return real > 0 ? FA__LOOP(_reduce_sum_of)(x, FA__LOOP(_row_count)(in, piece)) / (float)real : 0.0f;
 }
-/* After a pass over all pieces: of the whole row, from what the threads of the team know. */
-FA__FN void FA__LOOP(_measured)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int pass, FA__LOOP(_moments) * m, fa_team *team,
-                                FA__LOOP(_place) * place) {
-    if (FA__LOOP(_PASSES) == 2 && pass == 0) {
-        m->mean = FA__LOOP(_reduce_sum)(m->mean, team, place->shared) * p->inverse_cols;
-        return;
-    }
-    if (FA__CENTERED && FA__LOOP(_PASSES) == 1) {
-        m->mean += m->pivot;
-        FA__LOOP(_reduce_moments)(&m->number, &m->mean, &m->squares, team, place->shared);
+FA__FN_CALLED void FA__LOOP(_measure)(float *x, const FA__LOOP(_row_view) * in, int64_t piece, float middle, FA__LOOP(_moments) * m) {
+    int count = FA__LOOP(_row_count)(in, piece);
+#if FA__CENTERED
+    float real = (float)FA__LOOP(_row_real)(in, piece), squares;
+    FA__LOOP(_row_pad)(x, in, piece, middle);
+    squares = FA__LOOP(_reduce_squares_of)(x, count, middle);
+    if (m->number == 0.0f) {
+        m->pivot = fabsf(middle) < INFINITY ? middle : 0.0f;
+        m->number = real, m->mean = middle - m->pivot, m->squares = squares;
     } else {
-        m->squares = FA__LOOP(_reduce_sum)(m->squares, team, place->shared);
+        FA__LOOP(_reduce_merge)(&m->number, &m->mean, &m->squares, real, middle - m->pivot, squares);
     }
+#else
+    (void)in, (void)piece, (void)middle;
+    m->squares += FA__LOOP(_reduce_dot_of)(x, x, count);
+#endif
+}
+/* After all pieces: of the whole row, from what the threads of the team know. */
+FA__FN void FA__LOOP(_measured)(FA__LOOP(_flight) * f, const FA__PARAMS *p, FA__LOOP(_moments) * m, fa_team *team,
+                                FA__LOOP(_place) * place) {
+#if FA__CENTERED
+    m->mean += m->pivot;
+    FA__LOOP(_reduce_moments)(&m->number, &m->mean, &m->squares, team, place->shared);
+#else
+    m->squares = FA__LOOP(_reduce_sum)(m->squares, team, place->shared);
+#endif
     f->mean = m->mean;
     f->rstd = fa__rsqrt(m->squares * p->inverse_cols + p->eps);
+}
+
+/* A part of gamma, or of beta, for the columns of a view of a segment. */
+FA__FN const float *FA__LOOP(_weights)(float *w, const FA__PARAMS *p, const FA__LOOP(_row_view) * view, int64_t segment, int64_t piece,
+                                       int part, int is_beta) {
+    const void *row = is_beta ? p->beta : p->gamma;
+    if (row) row = (const char *)row + segment * p->sums.length * fa_dtype_bytes(FA_WEIGHT_DTYPE);
+    return FA__LOOP(_row_weights)(w, view, piece, part, row, FA_WEIGHT_DTYPE, is_beta ? 0.0f : 1.0f);
 }
 
 /* ---- forward ---- */
@@ -61,25 +68,6 @@ FA__FN void FA__LOOP(_measured)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 FA__FN FA__LOOP(_row_view) FA__LOOP(_whole)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
     return FA__LOOP(_row_like)(fa__address(m, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), like);
-}
-FA__FN FA__LOOP(_row_view) FA__LOOP(_whole_x)(const FA__PARAMS *p, int64_t row, const fa_team *team) {
-    const int real = row < p->rows.rows;
-    return FA__LOOP(_row_at)(fa__address(&p->x, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);
-}
-
-FA__FN void FA__LOOP(_forward_start)(const FA__PARAMS *p, int64_t row, int64_t segment, const fa_team *team, const FA__LOOP(_place) * place) {
-    FA__LOOP(_row_held) held;
-    FA__LOOP(_row_view) x = FA__LOOP(_whole_x)(p, row, team);
-    (void)segment;
-    FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &x, 0.0f);
-    if (p->residual.data) {
-        FA__LOOP(_row_view) residual = FA__LOOP(_whole)(&p->residual, p, row, &x);
-        FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 1), &residual, 0.0f);
-    }
-}
-FA__FN void FA__LOOP(_forward_peek)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row) {
-    (void)p, (void)row;
-    f->mean = f->rstd = 0.0f;
 }
 
 /* What is read of a row. */
@@ -90,8 +78,9 @@ typedef struct FA__LOOP(_source) {
 } FA__LOOP(_source);
 
 /* What is normalised, a piece of it. */
-FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__LOOP(_source) * from, int64_t piece) {
+FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__LOOP(_source) * from, int64_t piece, const int plain) {
     FA__LOOP(_row_get)(x, &from->held, &from->x, piece);
+    if (plain) return;
     if (p->dropout.threshold > 0) FA__LOOP(_row_dropout)(x, &from->x, piece, &from->drawn);
     if (p->residual.data) {
         float add[FA__LOOP(_row_LENGTH)];
@@ -102,73 +91,74 @@ FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__L
     }
 }
 
-FA__FN void FA__LOOP(_forward_finish)(const FA__PARAMS *p, int64_t row, int64_t segment, fa_team *team, FA__LOOP(_place) * place,
-                                      FA__LOOP(_flight) * f) {
+/* `plain`: known to have neither dropout nor residual. */
+FA__FN void FA__LOOP(_normalize)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
     enum { KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
-    const int first = row < p->rows.rows && team->thread == 0; /* who writes what there is one of */
+    const int real = row < p->rows.rows, first = real && team->thread == 0; /* who writes what there is one of */
     float kept[KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
     FA__LOOP(_source) from;
-    from.x = FA__LOOP(_whole_x)(p, row, team);
+    FA__LOOP(_flight) f;
+    from.x = FA__LOOP(_row_at)(fa__address(&p->x, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);
     from.residual = FA__LOOP(_whole)(&p->residual, p, row, &from.x);
-    FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from.x), y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
-    const int keeps = FA__LOOP(_row_keeps)(&from.x, 1);
+    const int keeps = FA__LOOP(_row_keeps)(&from.x, plain ? 2 : 1); /* without other tensors its words are enough */
     int64_t pieces = FA__LOOP(_row_held_pieces)(&from.x);
-    (void)segment;
-    if (p->rows.stream) FA__LOOP(_row_stream)(&y), FA__LOOP(_row_stream)(&sum);
-    FA__LOOP(_row_reach)(&from.held, FA__LOOP(_slots)(place, p, 0), 0.0f);
-    FA__LOOP(_row_reach)(&from.held_residual, FA__LOOP(_slots)(place, p, 1), 0.0f);
-    from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
+    FA__LOOP(_row_hold)(&from.held, FA__LOOP(_slots)(place, p, 0), &from.x, 0.0f);
+    if (!plain && p->residual.data) FA__LOOP(_row_hold)(&from.held_residual, FA__LOOP(_slots)(place, p, 1), &from.residual, 0.0f);
+    if (!plain) from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
+    FA__LOOP(_row_wait)();
 
     FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
-    FA__UNROLL
-    for (int pass = 0; pass < FA__LOOP(_PASSES); pass++) {
-        FA__UNROLL_PIECES
-        for (int64_t piece = 0; piece < pieces; piece++) {
-            float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
-            if (pass == 0 && pieces > 1) FA__LOOP(_row_ahead)(&from.x, piece);
-            if (pass == 0 || !keeps) FA__LOOP(_summand)(x, p, &from, piece);
-            FA__LOOP(_measure)(x, &from.x, piece, pass, &m);
-        }
-        FA__LOOP(_measured)(f, p, pass, &m, team, place);
+    FA__UNROLL_PIECES
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        if (pieces > 1) FA__LOOP(_row_ahead)(&from.x, piece);
+        FA__LOOP(_summand)(x, p, &from, piece, plain);
+        float middle = FA__LOOP(_middle)(x, &from.x, piece);
+        if (FA__CENTERED && FA__LOOP(_row_KNOWN) && !keeps) FA__LOOP(_summand)(x, p, &from, piece, plain); /* fewer registers */
+        FA__LOOP(_measure)(x, &from.x, piece, middle, &m);
     }
-    if (first && p->rstd) p->rstd[row] = f->rstd;
+    FA__LOOP(_measured)(&f, p, &m, team, place);
+    if (first && p->rstd) p->rstd[row] = f.rstd;
 #if FA__CENTERED
-    if (first && p->mean) p->mean[row] = f->mean;
+    if (first && p->mean) p->mean[row] = f.mean;
 #endif
+    if (!real) return; /* after the last reduction: a team that knows its rows to be whole has read another */
 
+    FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from.x), y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&y), FA__LOOP(_row_stream)(&sum);
     /* The sum is written here and not above, so that it may take the place of what it is made of. */
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&from.x, piece);
-        if (!keeps) FA__LOOP(_summand)(x, p, &from, piece);
+        if (!keeps) FA__LOOP(_summand)(x, p, &from, piece, plain);
         if (p->sum.data) FA__LOOP(_row_store)(&sum, piece, x);
         FA__UNROLL
         for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-            const float *gamma = FA__LOOP(_row_weights)(buffer, &from.x, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
+            const float *gamma = FA__LOOP(_weights)(buffer, p, &from.x, 0, piece, part, 0);
             float *n = x + part * FA__LOOP(_row_PART);
             if (FA__LOOP(_row_PARTS) > 1) count = FA__LOOP(_row_PART);
 #if FA__CENTERED
-            const float *beta = FA__LOOP(_row_weights)(buffer2, &from.x, piece, part, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+            const float *beta = FA__LOOP(_weights)(buffer2, p, &from.x, 0, piece, part, 1);
             FA__UNROLL
-            for (int i = 0; i < count; i++) n[i] = (n[i] - f->mean) * f->rstd * gamma[i] + beta[i];
+            for (int i = 0; i < count; i++) n[i] = (n[i] - f.mean) * f.rstd * gamma[i] + beta[i];
 #else
             (void)buffer2;
             FA__UNROLL
-            for (int i = 0; i < count; i++) n[i] = n[i] * f->rstd * gamma[i];
+            for (int i = 0; i < count; i++) n[i] = n[i] * f.rstd * gamma[i];
 #endif
         }
         FA__LOOP(_row_store)(&y, piece, x);
     }
 }
-
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    FA__LOOP(_flight) f;
-    FA__LOOP(_forward_start)(p, row, 0, team, place);
-    FA__LOOP(_row_wait)();
-    FA__LOOP(_forward_peek)(&f, p, row);
-    FA__LOOP(_forward_finish)(p, row, 0, team, place, &f);
+    FA__LOOP(_normalize)(p, row, team, place, 0);
 }
+#if FA__ARCH != FA_CPU
+FA__FN void FA__LOOP(_forward_plain)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    FA__LOOP(_normalize)(p, row, team, place, 1);
+}
+#endif
 #endif
 
 /* ---- backward ---- */
@@ -186,6 +176,16 @@ FA__FN FA__LOOP(_row_view) FA__LOOP(_part)(const fa_matrix *m, const FA__PARAMS 
     return FA__LOOP(_row_like)(fa__address(m, row < p->rows.rows ? row : 0, segment * p->sums.length, sizeof(FA__ELEMENT)), columns);
 }
 
+#if FA__KEEPS
+/* Before the first row. */
+FA__FN void FA__LOOP(_backward_keep)(const FA__PARAMS *p, int64_t segment, const fa_team *team, const FA__LOOP(_place) * place) {
+    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, 0, segment, team);
+    float w[FA__LOOP(_row_PART)];
+    FA__ROLL
+    for (int i = 0; i < FA__LOOP(_row_held_pieces)(&columns) * FA__LOOP(_row_PARTS); i++)
+        FA__LOOP(_keep)(place, i, FA__LOOP(_weights)(w, p, &columns, segment, i / FA__LOOP(_row_PARTS), i % FA__LOOP(_row_PARTS), 0));
+}
+#endif
 FA__FN void FA__LOOP(_backward_start)(const FA__PARAMS *p, int64_t row, int64_t segment, const fa_team *team,
                                       const FA__LOOP(_place) * place) {
     FA__LOOP(_row_held) held;
@@ -208,13 +208,20 @@ FA__FN void FA__LOOP(_backward_peek)(FA__LOOP(_flight) * f, const FA__PARAMS *p,
     f->rstd = p->rstd[row];
 }
 
-/* A piece of n and one of d_y. */
-FA__FN_CALLED void FA__LOOP(_normal)(float *n, float *d, const FA__LOOP(_flight) * f, const FA__LOOP(_row_held) * held_s,
-                              const FA__LOOP(_row_view) * s, const FA__LOOP(_row_held) * held_d, const FA__LOOP(_row_view) * d_y,
-                              int64_t piece) {
-    int count = FA__LOOP(_row_count)(s, piece);
-    FA__LOOP(_row_get)(n, held_s, s, piece);
-    FA__LOOP(_row_get)(d, held_d, d_y, piece);
+/* What the gradients of a row are made of. */
+typedef struct FA__LOOP(_terms) {
+    FA__LOOP(_row_view) s, d_y;
+    FA__LOOP(_row_held) held_s, held_d;
+    int64_t segment;
+} FA__LOOP(_terms);
+
+/* A piece of n and one of w = d_y gamma; `adds`: its share of the sums of columns, too. */
+FA__FN_CALLED void FA__LOOP(_products)(float *n, float *w, const FA__PARAMS *p, const FA__LOOP(_terms) * of, const FA__LOOP(_flight) * f,
+                                       const FA__LOOP(_place) * place, int64_t piece, int adds) {
+    float buffer[FA__LOOP(_row_PART)], *sum_wn = adds ? FA__LOOP(_sums)(place, 0, piece) : NULL;
+    int count = FA__LOOP(_row_count)(&of->s, piece);
+    FA__LOOP(_row_get)(n, &of->held_s, &of->s, piece);
+    FA__LOOP(_row_get)(w, &of->held_d, &of->d_y, piece);
     FA__UNROLL
     for (int i = 0; i < count; i++) {
 #if FA__CENTERED
@@ -223,105 +230,107 @@ FA__FN_CALLED void FA__LOOP(_normal)(float *n, float *d, const FA__LOOP(_flight)
         n[i] *= f->rstd;
 #endif
     }
+    if (sum_wn) {
+        FA__UNROLL
+        for (int i = 0; i < count; i++) sum_wn[i] += w[i] * n[i];
+#if FA__CENTERED
+        float *sum_w = FA__LOOP(_sums)(place, 1, piece);
+        FA__UNROLL
+        for (int i = 0; i < count; i++) sum_w[i] += w[i];
+#endif
+    }
+    FA__UNROLL
+    for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
+#if FA__KEEPS
+        const float *gamma = FA__LOOP(_kept)(buffer, place, (int)piece * FA__LOOP(_row_PARTS) + part);
+#else
+        const float *gamma = FA__LOOP(_weights)(buffer, p, &of->s, of->segment, piece, part, 0);
+#endif
+        if (FA__LOOP(_row_PARTS) > 1) count = FA__LOOP(_row_PART);
+        FA__UNROLL
+        for (int i = 0; i < count; i++) w[part * FA__LOOP(_row_PART) + i] *= gamma[i];
+    }
 }
 
-/* The means over a whole row of w and of w n; and mean and rstd, if they were not given. */
-FA__FN void FA__LOOP(_row_means)(float *w_mean, float *wn_mean, FA__LOOP(_flight) * f, const FA__PARAMS *p,
-                                 const FA__LOOP(_row_held) * held_s, const FA__LOOP(_row_view) * s, const FA__LOOP(_row_held) * held_d,
-                                 const FA__LOOP(_row_view) * d_y, fa_team *team, FA__LOOP(_place) * place) {
-    float n[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)];
-    int64_t pieces = FA__LOOP(_row_held_pieces)(s);
-    if (!p->rstd) {
-        FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
-        FA__ROLL
-        for (int pass = 0; pass < FA__LOOP(_PASSES); pass++) {
-            FA__ROLL
-            for (int64_t piece = 0; piece < pieces; piece++) {
-                FA__LOOP(_row_get)(n, held_s, s, piece);
-                FA__LOOP(_measure)(n, s, piece, pass, &m);
-            }
-            FA__LOOP(_measured)(f, p, pass, &m, team, place);
-        }
+/* The statistics, if they were not given. */
+FA__FN_CALLED void FA__LOOP(_again)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__LOOP(_terms) * of, int64_t row,
+                                    fa_team *team, FA__LOOP(_place) * place) {
+    float x[FA__LOOP(_row_LENGTH)];
+    FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
+    FA__ROLL
+    for (int64_t piece = 0; piece < FA__LOOP(_row_held_pieces)(&of->s); piece++) {
+        FA__LOOP(_row_get)(x, &of->held_s, &of->s, piece);
+        FA__LOOP(_measure)(x, &of->s, piece, FA__LOOP(_middle)(x, &of->s, piece), &m);
     }
-    float w_sum = 0.0f, wn_sum = 0.0f;
-    FA__UNROLL_PIECES
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        FA__LOOP(_normal)(n, d, f, held_s, s, held_d, d_y, piece);
-        FA__UNROLL
-        for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-            float *w = d + part * FA__LOOP(_row_PART);
-            const int count = FA__LOOP(_row_PARTS) > 1 ? (int)FA__LOOP(_row_PART) : FA__LOOP(_row_count)(s, piece);
-            const float *gamma = FA__LOOP(_row_weights)(buffer, s, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) w[i] *= gamma[i];
-            if (FA__CENTERED) w_sum += FA__LOOP(_reduce_sum_of)(w, count);
-            wn_sum += FA__LOOP(_reduce_dot_of)(w, n + part * FA__LOOP(_row_PART), count);
-        }
-    }
+    FA__LOOP(_measured)(f, p, &m, team, place);
+    if (row >= p->rows.rows) f->rstd = 0.0f; /* without eps that of nothing is infinite */
+}
+
+/* The sums over a piece of w and of w n, and the means over a row. */
+FA__FN void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const float *n, const float *w, int count) {
+    if (FA__CENTERED) *w_sum += FA__LOOP(_reduce_sum_of)(w, count);
+    *wn_sum += FA__LOOP(_reduce_dot_of)(w, n, count);
+}
+FA__FN void FA__LOOP(_means)(float *w_sum, float *wn_sum, const FA__PARAMS *p, fa_team *team, FA__LOOP(_place) * place) {
 #if FA__CENTERED
-    FA__LOOP(_reduce_sum2)(&w_sum, &wn_sum, team, place->shared);
+    FA__LOOP(_reduce_sum2)(w_sum, wn_sum, team, place->shared);
 #else
-    wn_sum = FA__LOOP(_reduce_sum)(wn_sum, team, place->shared);
+    *wn_sum = FA__LOOP(_reduce_sum)(*wn_sum, team, place->shared);
 #endif
-    *w_mean = w_sum * p->inverse_cols;
-    *wn_mean = wn_sum * p->inverse_cols;
+    *w_sum *= p->inverse_cols;
+    *wn_sum *= p->inverse_cols;
 }
 
 /* Finishes a row that is there, in place->slots: its gradients, and what it adds to the sums of columns. */
 FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t segment, fa_team *team, FA__LOOP(_place) * place,
                                        FA__LOOP(_flight) * f) {
-    float n[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], w_mean, wn_mean;
-    FA__LOOP(_row_held) held_s, held_d, held_d_sum;
+    enum { KEPT = FA__LOOP(_row_KNOWN) ? FA__LOOP(_row_KEPT) : 1 };
+    float kept_n[KEPT * FA__LOOP(_row_LENGTH)], kept_w[KEPT * FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
+    FA__LOOP(_row_held) held_d_sum;
+    FA__LOOP(_terms) of;
     FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
-    FA__LOOP(_row_view) s = FA__LOOP(_part)(&p->sum, p, row, segment, &columns);
-    FA__LOOP(_row_view) d_y = FA__LOOP(_part)(&p->d_y, p, row, segment, &columns);
+    of.s = FA__LOOP(_part)(&p->sum, p, row, segment, &columns);
+    of.d_y = FA__LOOP(_part)(&p->d_y, p, row, segment, &columns);
+    of.segment = segment;
     FA__LOOP(_row_view) d_sum = FA__LOOP(_part)(&p->d_sum, p, row, segment, &columns);
-    FA__LOOP(_row_view) d_residual = FA__LOOP(_part)(&p->d_residual, p, row, segment, &columns);
-    FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
-    const char *weights = p->gamma ? (const char *)p->gamma + segment * p->sums.length * fa_dtype_bytes(FA_WEIGHT_DTYPE) : NULL;
-    int64_t pieces = FA__LOOP(_row_held_pieces)(&s);
-    FA__LOOP(_row_reach)(&held_s, FA__LOOP(_slots)(place, p, 0), 0.0f);
-    FA__LOOP(_row_reach)(&held_d, FA__LOOP(_slots)(place, p, 1), 0.0f);
+    const int64_t pieces = FA__LOOP(_row_held_pieces)(&of.s);
+    const int keeps = FA__LOOP(_row_keeps)(&of.s, 2), known = FA__CUT && p->sums.row_values != NULL;
+    FA__LOOP(_row_reach)(&of.held_s, FA__LOOP(_slots)(place, p, 0), 0.0f);
+    FA__LOOP(_row_reach)(&of.held_d, FA__LOOP(_slots)(place, p, 1), 0.0f);
     FA__LOOP(_row_reach)(&held_d_sum, FA__LOOP(_slots)(place, p, 2), 0.0f);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&d_x), FA__LOOP(_row_stream)(&d_residual);
     const int drops = p->dropout.threshold > 0 && p->d_x.data;
-    FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&s, (uint64_t)(row * p->rows.cols + segment * p->sums.length), &p->dropout);
-    if (p->sums.row_values) {
-        const float *found = p->sums.row_values + 4 * (row < p->rows.rows ? row : 0);
-        f->mean = found[0], f->rstd = found[1], w_mean = found[2], wn_mean = found[3];
-    } else {
-        FA__LOOP(_row_means)(&w_mean, &wn_mean, f, p, &held_s, &s, &held_d, &d_y, team, place);
-    }
+    FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&of.s, (uint64_t)(row * p->rows.cols + segment * p->sums.length), &p->dropout);
+
+    const float *found = p->sums.row_values + 4 * (row < p->rows.rows ? row : 0);
+    if (known) f->mean = found[0], f->rstd = found[1];
+    else if (!p->rstd) FA__LOOP(_again)(f, p, &of, row, team, place);
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
-        int count = FA__LOOP(_row_count)(&s, piece);
-        float *sum_wn = FA__LOOP(_sums)(place, 0, piece);
-        FA__LOOP(_normal)(n, d, f, &held_s, &s, &held_d, &d_y, piece);
-        if (sum_wn) {
-            FA__UNROLL
-            for (int i = 0; i < count; i++) sum_wn[i] += d[i] * n[i];
-#if FA__CENTERED
-            float *sum_w = FA__LOOP(_sums)(place, 1, piece);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) sum_w[i] += d[i];
-#endif
-        }
+        float *n = kept_n + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0), *w = kept_w + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        FA__LOOP(_products)(n, w, p, &of, f, place, piece, 1);
+        FA__LOOP(_add_up)(&w_mean, &wn_mean, n, w, FA__LOOP(_row_count)(&of.s, piece));
+    }
+    if (known) w_mean = found[2], wn_mean = found[3];
+    else FA__LOOP(_means)(&w_mean, &wn_mean, p, team, place);
+    w_mean *= -f->rstd, wn_mean *= -f->rstd;
+
+    FA__LOOP(_row_view) d_residual = FA__LOOP(_part)(&p->d_residual, p, row, segment, &columns);
+    FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&d_x), FA__LOOP(_row_stream)(&d_residual);
+    FA__UNROLL_PIECES
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *n = kept_n + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0), *w = kept_w + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        const int count = FA__LOOP(_row_count)(&of.s, piece);
+        if (!keeps) FA__LOOP(_products)(n, w, p, &of, f, place, piece, 0);
         FA__UNROLL
-        for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-            float *to = n + part * FA__LOOP(_row_PART);
-            if (FA__LOOP(_row_PARTS) > 1) count = FA__LOOP(_row_PART);
-            const float *gamma = FA__LOOP(_row_weights)(buffer, &s, piece, part, weights, FA_WEIGHT_DTYPE, 1.0f);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) to[i] = f->rstd * (d[part * FA__LOOP(_row_PART) + i] * gamma[i] - w_mean - to[i] * wn_mean);
-        }
+        for (int i = 0; i < count; i++) n[i] = n[i] * wn_mean + (w[i] * f->rstd + w_mean);
         if (p->d_sum.data) {
-            count = FA__LOOP(_row_count)(&s, piece);
-            FA__LOOP(_row_get)(d, &held_d_sum, &d_sum, piece);
+            FA__LOOP(_row_get)(w, &held_d_sum, &d_sum, piece);
             FA__UNROLL
-            for (int i = 0; i < count; i++) n[i] += d[i];
+            for (int i = 0; i < count; i++) n[i] += w[i];
         }
         if (p->d_residual.data) FA__LOOP(_row_store)(&d_residual, piece, n);
-        if (drops) FA__LOOP(_row_dropout)(n, &s, piece, &drawn);
+        if (drops) FA__LOOP(_row_dropout)(n, &of.s, piece, &drawn);
         if (p->d_x.data) FA__LOOP(_row_store)(&d_x, piece, n);
     }
 }
@@ -336,18 +345,25 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
 
 /* The first pass over rows of several segments: what they need to know of the whole row. */
 FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    float n[FA__LOOP(_row_LENGTH)], w[FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
     FA__LOOP(_flight) f;
-    FA__LOOP(_row_held) held_s, held_d;
-    float w_mean, wn_mean;
-    const int first = row < p->rows.rows && team->thread == 0;
+    FA__LOOP(_terms) of;
     FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, 0, team);
-    FA__LOOP(_row_view) s = FA__LOOP(_part)(&p->sum, p, row, 0, &columns), d_y = FA__LOOP(_part)(&p->d_y, p, row, 0, &columns);
-    FA__LOOP(_row_hold)(&held_s, FA__LOOP(_slots)(place, p, 0), &s, 0.0f);
-    FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &d_y, 0.0f);
+    of.s = FA__LOOP(_part)(&p->sum, p, row, 0, &columns);
+    of.d_y = FA__LOOP(_part)(&p->d_y, p, row, 0, &columns);
+    of.segment = 0;
+    FA__LOOP(_row_hold)(&of.held_s, FA__LOOP(_slots)(place, p, 0), &of.s, 0.0f);
+    FA__LOOP(_row_hold)(&of.held_d, FA__LOOP(_slots)(place, p, 1), &of.d_y, 0.0f);
     FA__LOOP(_row_wait)();
     FA__LOOP(_backward_peek)(&f, p, row);
-    FA__LOOP(_row_means)(&w_mean, &wn_mean, &f, p, &held_s, &s, &held_d, &d_y, team, place);
-    if (first) {
+    if (!p->rstd) FA__LOOP(_again)(&f, p, &of, row, team, place);
+    FA__UNROLL_PIECES
+    for (int64_t piece = 0; piece < FA__LOOP(_row_held_pieces)(&of.s); piece++) {
+        FA__LOOP(_products)(n, w, p, &of, &f, place, piece, 0);
+        FA__LOOP(_add_up)(&w_mean, &wn_mean, n, w, FA__LOOP(_row_count)(&of.s, piece));
+    }
+    FA__LOOP(_means)(&w_mean, &wn_mean, p, team, place);
+    if (row < p->rows.rows && team->thread == 0) {
         float *found = p->sums.row_values + 4 * row;
         found[0] = f.mean, found[1] = f.rstd, found[2] = w_mean, found[3] = wn_mean;
     }

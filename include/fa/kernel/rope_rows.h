@@ -5,10 +5,14 @@
  * angles, by the same function. */
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
+/* Whether the tables have that row. */
+FA__FN int FA__LOOP(__known)(const FA__PARAMS *p, int position) {
+    return position >= 0 && (p->table_rows == 0 || position < p->table_rows);
+}
 /* Cosines and sines of `count` pairs from `pair` on. */
 FA__FN void FA__LOOP(__angles)(float *c, float *s, int count, const FA__PARAMS *p, int64_t pair, int position) {
     if (p->cos) {
-        const int known = position >= 0 && (p->table_rows == 0 || position < p->table_rows);
+        const int known = FA__LOOP(__known)(p, position);
         const int64_t at = (int64_t)position * p->half + pair;
         FA__UNROLL
         for (int i = 0; i < count; i++) {
@@ -30,6 +34,17 @@ FA__FN void FA__LOOP(__angles)(float *c, float *s, int count, const FA__PARAMS *
         fa__rope_sin_cos(&sine, &c[i], turns[i]);
         s[i] = p->sign * sine;
     }
+}
+
+/* Those of a view's columns in the tables, by wide loads. */
+FA__FN void FA__LOOP(__look_up)(float *c, float *s, const FA__LOOP(_row_view) * view, const FA__PARAMS *p, int64_t first, int position) {
+    const int known = FA__LOOP(__known)(p, position);
+    const int64_t at = (int64_t)position * p->half + first;
+    const int count = FA__LOOP(_row_count)(view, 0);
+    const float *cosines = FA__LOOP(_row_weights)(c, view, 0, 0, known ? p->cos + at : NULL, FA_F32, NAN);
+    const float *sines = FA__LOOP(_row_weights)(s, view, 0, 0, known ? p->sin + at : NULL, FA_F32, NAN);
+    FA__UNROLL
+    for (int i = 0; i < count; i++) c[i] = cosines[i], s[i] = p->sign * sines[i];
 }
 
 /* Pairs that are neighbours. */
@@ -77,8 +92,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         }
         if (head == begin) { /* while the first loads are under way */
             const int64_t col = at.first + FA__LOOP(_row_col)(&first, 0, 0);
+            if (p->cos && !p->interleaved) FA__LOOP(__look_up)(c, s, &first, p, at.first, position);
             FA__UNROLL
-            for (int h = 0; h < 2; h++) {
+            for (int h = 0; h < 2 && (!p->cos || p->interleaved); h++) {
                 int64_t pair = p->interleaved ? (col + h * p->second) / 2 : col + h * (count / 2);
                 FA__LOOP(__angles)(c + h * (count / 2), s + h * (count / 2), count / 2, p, pair, position);
             }

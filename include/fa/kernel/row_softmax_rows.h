@@ -8,7 +8,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     enum { KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
     if (cols == 0) row = 0;
-    float kept[KEPT * FA__LOOP(_row_LENGTH)], bases[KEPT];
+    float kept[KEPT * FA__LOOP(_row_LENGTH)], bases[KEPT], factors[KEPT], factor;
     FA__LOOP(_row_held) held;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, cols, team);
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
@@ -29,9 +29,11 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         sum *= fa__exp2((max - base) * p->scale_log2);
         if (keeps && p->log && from != x)
             for (int i = 0; i < count; i++) x[i] = from[i];
-        if (keeps && !p->log) sum += FA__LOOP(_reduce_exp_to)(x, from, count, base, p->scale_log2);
+        factor = 1.0f;
+        if (p->log ? FA__LANES > 1 && !keeps : FA__LANES > 1 || keeps) /* nobody needs x[] as it is */
+            sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);
         else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
-        if (keeps) bases[piece] = largest;
+        if (keeps) bases[piece] = largest, factors[piece] = factor;
         max = largest;
     }
     FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);
@@ -47,9 +49,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
         } else {
-            weight = inverse;
-            if (!keeps) FA__LOOP(_reduce_exp_of)(x, count, max, p->scale_log2);
-            else if (bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
+            if (!keeps) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
+            else factor = factors[piece];
+            weight = inverse * factor;
+            if (keeps && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
         }
         FA__LOOP(_row_store_times)(&out, piece, x, weight);
     }

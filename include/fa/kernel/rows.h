@@ -13,7 +13,10 @@ typedef struct fa__rows {
     int64_t rows, cols;
     int threads;        /* of a block that share a row (GPU) */
     int teams;          /* that a block has: more than 1 within warps only (GPU) */
+    int team_bits;      /* a thread's number shifted by them is its team's (GPU) */
     int blocks;         /* of the cluster that shares a row (GPU) */
+    int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
+    int whole;          /* and fill what their teams hold (GPU) */
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
     int tensors;        /* that are held, of kernels with sums (GPU) */
     int64_t rows_an_item; /* CPU */
@@ -34,8 +37,10 @@ typedef struct fa__sums {
     int64_t workers;  /* that a row or a segment has */
     int64_t segments; /* of a row, which share nothing but `row_values`; 1: rows are whole */
     int64_t length;   /* columns of a segment */
+    int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
+    int whole;        /* rows are whole, and have a block each (GPU) */
+    int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
-    int clusters;     /* blocks of a cluster, where there are some; else 1 (GPU) */
     float *row_values; /* (rows, 4), in the workspace: what a first pass has found out about rows of several segments */
     void *totals[2];  /* (cols); NULL: not wanted */
 } fa__sums;
@@ -85,9 +90,14 @@ static inline FA_UNUSED fa_status fa__check_matrix(const char *name, const char 
 FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t element_bytes) {
     return (void *)((uintptr_t)m->data + (uintptr_t)((row * m->stride_row + col) * (int64_t)element_bytes));
 }
-/* Whether all rows begin at a multiple of 16 bytes. */
+/* Whether all rows begin at a multiple of 16 bytes; and those of several matrices. */
 static inline FA_UNUSED int fa__aligned(fa_matrix m, int element_bytes) {
     return (uintptr_t)m.data % 16 == 0 && m.stride_row * element_bytes % 16 == 0;
+}
+static inline FA_UNUSED int fa__all_aligned(const fa_matrix *m, int count, int element_bytes) {
+    for (int i = 0; i < count; i++)
+        if (!fa__aligned(m[i], element_bytes)) return 0;
+    return 1;
 }
 /** @endcond */
 

@@ -25,12 +25,11 @@
 
 #if FA__SUMS
 /* How rows are dealt out to workers: by their number alone, so that results do not depend on the threads. */
-static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p, int backward, int aligned) {
+static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     int64_t rows = p->rows.rows, least = (rows + 7) / 8 < FA__CPU_ADDED ? (rows + 7) / 8 : FA__CPU_ADDED;
     p->rows.rows_an_item = (rows + FA__CPU_WORKERS - 1) / FA__CPU_WORKERS;
     if (least < 1) least = 1;
     if (p->rows.rows_an_item < least) p->rows.rows_an_item = least;
-    (void)backward, (void)aligned;
     p->sums.count = FA__SUMS;
     p->sums.pitch = fa__sums_pitch(p->rows.cols);
     p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;

@@ -14,6 +14,26 @@
 #endif
 
 #define FA__VARIANT _held
+#define FA__BACKWARD 0
+#include <fa/kernel/rows_gpu_team.h>
+#define FA__VARIANT _held_back
+#define FA__BACKWARD 1
+#include <fa/kernel/rows_gpu_team.h>
+/* The same of rows that have no ends to look after: half as many instructions. Those of a kernel that runs for some
+ * microseconds are fetched from memory. */
+#if !FA__ONCE_FORWARD
+#define FA__VARIANT _whole
+#define FA__BACKWARD 0
+#define FA_WHOLE 1
+#include <fa/kernel/rows_gpu_team.h>
+#endif
+#define FA__VARIANT _whole_back
+#define FA__BACKWARD 1
+#define FA_WHOLE 1
+#include <fa/kernel/rows_gpu_team.h>
+
+#if !FA__CUT_FORWARD
+#define FA__VARIANT _slots
 #define FA__DIRECTIONS FA__ROWS_FORWARD
 #if FA__ONCE_FORWARD
 #define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
@@ -21,69 +41,47 @@
 #define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
 #endif
 #define FA_THREADS 1
-#include <fa/kernel/rows_gpu_parts.h>
-#if FA__CUT_FORWARD
-FA__ROWS_KERNEL(_forward, FA__CUT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
-#elif FA__ONCE_FORWARD
-FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__ONCE_THREADS / FA__TEAM_THREADS, FA__TEAM_OPEN)
-#else
-FA__ROWS_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
-#endif
-#undef FA__LOOP
-#undef FA__VARIANT
-
-#define FA__VARIANT _held_back
-#define FA__DIRECTIONS FA__ROWS_BACKWARD
-#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
-#define FA_THREADS 1
-#include <fa/kernel/rows_gpu_parts.h>
-#if FA__CUT_BACKWARD
-FA__ROWS_KERNEL(_backward, FA__CUT_THREADS, FA__CUT_RESIDENT, FA__TEAM_OPEN)
-#else
-FA__ROWS_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT, FA__TEAM_OPEN)
-#endif
-#undef FA__LOOP
-#undef FA__VARIANT
-
-#if !(FA__CUT_FORWARD && FA__CUT_BACKWARD)
-#define FA__VARIANT _slots
-#if FA__ONCE_FORWARD
-#define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
-#else
-#define FA_COLS FA__ROW_COLS(FA__SLOT_ROW_BYTES)
-#endif
-#define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_parts.h>
 #if FA__ONCE_FORWARD
 FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_THREADS / FA__SLOT_THREADS, FA__SLOT_OPEN)
-#elif !FA__CUT_FORWARD
+#else
 FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
-#endif
-#if !FA__CUT_BACKWARD
-FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #endif
 #undef FA__LOOP
 #undef FA__VARIANT
 #endif
 
+#if !FA__CUT_BACKWARD
+#define FA__VARIANT _slots_back
+#define FA__DIRECTIONS FA__ROWS_BACKWARD
+#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
+#define FA_THREADS 1
+#define FA_HOLD FA_SHARED
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
+#include <fa/kernel/rows_gpu_parts.h>
+FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#undef FA__LOOP
+#undef FA__VARIANT
+#endif
+
 /* Segments, which fit in a block as they are cut. */
-static FA_UNUSED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *kernel, fa_stream stream) {
+static FA_UNUSED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS))
-        return fa__launch_rows(name, kernel, &p->rows, 0, p, stream);
+        return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
                     FA__CUT_THREADS);
 }
-/* Rows: `held` if they fit in a block, else `slots`. */
-static FA_UNUSED fa_status FA__ROWS(__run_whole)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *slots,
-                                                 size_t scratch, fa_stream stream) {
+/* Rows: `held` or `whole` if they fit in a block, else `slots`. */
+static FA_UNUSED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *whole,
+                                                const void *slots, size_t scratch, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     if (once ? fa__rows_once(&p->rows, element, aligned)
              : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS))
-        return fa__launch_rows(name, held, &p->rows, 0, p, stream);
+        return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     fa_status status = fa__rows_split(&p->rows, name, slots, element, aligned, tensors, scratch);
     if (status != FA_OK) return status;
     if (once) p->rows.slot_bytes = 0;
@@ -92,21 +90,28 @@ static FA_UNUSED fa_status FA__ROWS(__run_whole)(FA__PARAMS *p, int tensors, int
 static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     (void)threads;
     if (backward) {
+        const void *held = (const void *)FA__ROWS(_held_back_kernel_backward), *whole = (const void *)FA__ROWS(_whole_back_kernel_backward);
 #if FA__CUT_BACKWARD
-        return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, (const void *)FA__ROWS(_held_back_kernel_backward), stream);
+        return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, held, whole, stream);
 #else
-        return FA__ROWS(__run_whole)(p, FA__HELD_BACKWARD, 0, aligned, (const void *)FA__ROWS(_held_back_kernel_backward),
-                                     (const void *)FA__ROWS(_slots_kernel_backward), sizeof(FA__ROWS(_slots_reduce_shared)), stream);
+        return FA__ROWS(__run_rows)(p, FA__HELD_BACKWARD, 0, aligned, held, whole, (const void *)FA__ROWS(_slots_back_kernel_backward),
+                                    sizeof(FA__ROWS(_slots_back_reduce_shared)), stream);
 #endif
     }
-#if FA__CUT_FORWARD
-    return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, (const void *)FA__ROWS(_held_kernel_forward), stream);
+    const void *held = (const void *)FA__ROWS(_held_kernel_forward);
+#if FA__ONCE_FORWARD
+    const void *whole = held;
 #else
-    return FA__ROWS(__run_whole)(p, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, (const void *)FA__ROWS(_held_kernel_forward),
-                                 (const void *)FA__ROWS(_slots_kernel_forward), sizeof(FA__ROWS(_slots_reduce_shared)), stream);
+    const void *whole = (const void *)FA__ROWS(_whole_kernel_forward);
+#endif
+#if FA__CUT_FORWARD
+    return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, held, whole, stream);
+#else
+    return FA__ROWS(__run_rows)(p, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, held, whole, (const void *)FA__ROWS(_slots_kernel_forward),
+                                sizeof(FA__ROWS(_slots_reduce_shared)), stream);
 #endif
 }
 #undef FA__ROW_COLS
 #undef FA__ROWS_KERNEL
-#undef FA__TEAM_OPEN
+#undef FA__TEAM_KERNEL
 #undef FA__SLOT_OPEN

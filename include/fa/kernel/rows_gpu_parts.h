@@ -1,22 +1,31 @@
-/* rows_gpu_parts.h: the row functions of a variant, and FA__ROWS_KERNEL(), the kernel of one of them: teams take rows
- * until there are none. */
+/* rows_gpu_parts.h: the row functions of a variant, and the kernel of one of them, in which teams take rows until there are
+ * none: FA__TEAM_KERNEL() for teams of a block at most, FA__ROWS_KERNEL() for blocks and clusters. */
 #include <fa/kernel/rows_parts.h>
 
 #if !defined(FA__ROWS_KERNEL)
 #define FA__ROWS_KERNEL(direction, MOST, RESIDENT, OPEN)                                                              \
     static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
         OPEN                                                                                                             \
-        int mine = p.rows.teams > 1 ? (int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)p.rows.threads) : 0;              \
-        int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks); /* threads of small teams and blocks: powers of two */  \
-        int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams, step = (int64_t)(gridDim.x >> shift) * p.rows.teams; \
-        for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row + mine, &team, &place);                       \
+        int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks); /* a power of two */                                    \
+        int64_t row = (int64_t)(blockIdx.x >> shift), step = (int64_t)(gridDim.x >> shift);                              \
+        for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row, &team, &place);                              \
     }
-#define FA__TEAM_OPEN                                                        \
-    __shared__ FA__LOOP(_reduce_shared) shared;                              \
-    FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                \
-    fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
+/* A block that starts has rows to do: few instructions before its first load. */
+#define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
+    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+        __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
+        fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
+        int64_t row = (int64_t)blockIdx.x * p.rows.teams;                                                                \
+        int mine = (int)threadIdx.x >> p.rows.team_bits;                                                                 \
+        team.whole = FA__LOOP(_row_WHOLE) || (FA__SUMS && p.rows.whole);                                                 \
+        do FA__LOOP(direction)(&p, row + mine, &team, &place);                                                           \
+        while ((row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                                                \
+    }
 #define FA__SLOT_OPEN                                                                                                          \
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared,                                                          \
                               p.rows.slot_bytes > 0 ? fa__shared + sizeof(FA__LOOP(_reduce_shared)) : NULL, NULL, 0};                   \
-    fa_team team = FA__LOOP(_reduce_cluster)(p.rows.blocks);
+    fa_team team = FA__LOOP(_reduce_cluster)(p.rows.blocks);                                                                   \
+    FA__LOOP(_reduce__greet)(&team, place.shared);                                                                             \
+    team.whole = p.rows.whole;
 #endif

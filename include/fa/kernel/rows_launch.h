@@ -10,80 +10,45 @@
 
 /** @cond PRIVATE */
 /* Rows in registers. Bytes that a thread reads before it uses them, of all tensors together: four loads of 16 bytes; and
- * of each of `tensors`. The largest team, of a block; blocks of that size that shall fit in a processor. */
-#if !defined(FA__ROW_BYTES)
+ * of each of `tensors`. The largest team, of a block, of which two fit in a processor; smaller teams are together in blocks of
+ * that size if they are within warps (a softmax of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */
 #define FA__ROW_BYTES 64
-#endif
 #define FA__TEAM_BYTES(tensors) ((tensors) * 16 > FA__ROW_BYTES ? 16 : FA__ROW_BYTES / 16 / (tensors) * 16)
-#if !defined(FA__TEAM_THREADS)
 #define FA__TEAM_THREADS 512
-#endif
-#if !defined(FA__TEAM_RESIDENT)
-#define FA__TEAM_RESIDENT (1024 / FA__TEAM_THREADS)
-#endif
-/* Threads of a block whose teams are within warps. */
-#if !defined(FA__LANE_BLOCK)
-#define FA__LANE_BLOCK 128
-#endif
-/* Rows that are looked at once (FA__ONCE_FORWARD), piece by piece, the next one under way while one is looked at: bytes of a
- * piece, for a thread; vectors of 16 bytes that a thread shall have of rows that lanes of a warp share, and of longer ones,
- * so many that what a thread does once a row weighs little, and no more, so that there are many threads even of few rows;
- * threads that shall fit in a processor. */
-#if !defined(FA__ONCE_BYTES)
-#define FA__ONCE_BYTES 64
-#endif
-#if !defined(FA__ONCE_LANE_VECTORS)
-#define FA__ONCE_LANE_VECTORS 8
-#endif
-#if !defined(FA__ONCE_VECTORS)
-#define FA__ONCE_VECTORS 16
-#endif
-#if !defined(FA__ONCE_THREADS)
-#define FA__ONCE_THREADS 1024
-#endif
-/* Rows in shared memory: threads of a block; bytes that it holds as long as another block can be added to the cluster,
- * so that three blocks a processor take turns in loading, reducing and storing; and the largest cluster that every
- * device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
-#if !defined(FA__SLOT_THREADS)
+#define FA__TEAM_RESIDENT 2
+/* Rows in shared memory, looked at in pieces of FA__TEAM_BYTES: threads of a block; bytes that it holds as long as another
+ * block can be added to the cluster, so that three blocks a processor take turns in loading, reducing and storing; and the
+ * largest cluster that every device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
 #define FA__SLOT_THREADS 256
-#endif
-#if !defined(FA__SLOT_ROW_BYTES)
-#define FA__SLOT_ROW_BYTES 32 /* of a piece, for a thread */
-#endif
-#if !defined(FA__SLOT_BYTES)
 #define FA__SLOT_BYTES (64 * 1024)
-#endif
+#define FA__SLOT_RESIDENT 3
 #define FA__CLUSTER_BLOCKS 8
-#if !defined(FA__SLOT_RESIDENT)
-#define FA__SLOT_RESIDENT (768 / FA__SLOT_THREADS)
-#endif
-
-/* Sweeps, whose blocks stay. A thread has these bytes of each tensor of a row: of half-precision elements and with two sums
- * it keeps 64 floats, so that 512 threads a processor, with 128 registers each, are what there is room for. As many rows
- * of a team are in shared memory as it takes to have enough on its way (FA__SWEEP_AHEAD bytes a processor) while one is
- * looked at. */
-#define FA__SWEEP_PIECES 4 /* vectors of 16 bytes */
-#define FA__SWEEP_THREADS 512
-#if !defined(FA__SWEEP_LANE_BLOCK)
-#define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
-#endif
-#if !defined(FA__SWEEP_AHEAD)
-#define FA__SWEEP_AHEAD (64 * 1024)
-#endif
-#define FA__SWEEP_STAGES 4     /* at most */
-#define FA__SWEEP_SEGMENT 256 /* threads that have a segment of a longer row */
-#define FA__LONG_RESIDENT 2   /* blocks a processor that read rows again: they need more registers than those of slots */
+/* Rows that are looked at once (FA__ONCE_FORWARD), piece by piece, the next one under way while one is looked at: bytes of a
+ * piece, for a thread; vectors of 16 bytes that a thread has of a row, so many that what it does once a row weighs little, and
+ * of one that lanes of a warp share (16 there, too, is 1 % faster for 2^18 rows of 1,024 columns, and 7 % slower for 2^12); the
+ * largest team, so that there are many rows at a time, and yet many threads of few rows; vectors that one of its threads has
+ * at most, before a cluster takes the row; threads of a block whose teams are within warps, and threads that shall fit in a
+ * processor. (Blocks that stay, and have the next row's first piece under way as they finish one, were 10 % slower on an H200:
+ * reading is not equally fast for all processors, and what each does must not be settled beforehand.) */
+#define FA__ONCE_BYTES 64
+#define FA__ONCE_VECTORS 16
+#define FA__ONCE_LANE_VECTORS 8
+#define FA__ONCE_TEAM 256
+#define FA__ONCE_MOST 256
+#define FA__ONCE_LANE_BLOCK 128
+#define FA__ONCE_THREADS 1024
 
 /* Vectors of 16 bytes that a row may touch. */
 static inline FA_UNUSED int64_t fa__row_vectors(const fa__rows *r, int element_bytes, int aligned) {
     return (r->cols * element_bytes + 15) / 16 + !aligned;
 }
 
-/* Rows dealt to teams of so many threads, or a few more. */
-static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed) {
+/* Rows dealt to teams of so many threads, or a few more; those of lanes to blocks of `block` threads. */
+static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int block) {
     for (r->threads = 1; r->threads < needed && r->threads < 32;) r->threads *= 2;
     if (needed > 32) r->threads = (int)((needed + 31) / 32 * 32);
-    r->teams = r->threads <= 32 ? FA__LANE_BLOCK / r->threads : 1;
+    r->teams = r->threads <= 32 ? block / r->threads : 1;
+    for (r->team_bits = 0; 1 << r->team_bits < r->threads;) r->team_bits++;
     r->blocks = 1;
     r->slot_bytes = 0;
 }
@@ -91,19 +56,19 @@ static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed) {
 static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most) {
     int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;
-    fa__rows_teams(r, needed);
+    fa__rows_teams(r, needed, most);
+    r->whole = r->even && r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
     return 1;
 }
 /* Whether one block takes a row that is looked at once; and the size of its team, if so. */
 static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int aligned) {
-    int64_t vectors = fa__row_vectors(r, element_bytes, aligned), needed = (vectors + FA__ONCE_VECTORS - 1) / FA__ONCE_VECTORS;
-    if (needed > FA__TEAM_THREADS) return 0;
-    if (needed < 32) {
-        needed = (vectors + FA__ONCE_LANE_VECTORS - 1) / FA__ONCE_LANE_VECTORS;
-        if (needed < 8) needed = (vectors + 3) / 4 < 8 ? (vectors + 3) / 4 : 8; /* neighbouring lanes read what lies together */
-        if (needed > 32) needed = 32;
-    }
-    fa__rows_teams(r, needed);
+    const int64_t vectors = fa__row_vectors(r, element_bytes, aligned);
+    int threads = 1;
+    if (vectors > (int64_t)FA__ONCE_MOST * FA__ONCE_TEAM) return 0;
+    while (threads < 8 && 4 * threads < vectors) threads *= 2; /* neighbouring lanes read what lies together */
+    while (threads < 32 && threads * FA__ONCE_LANE_VECTORS < vectors) threads *= 2;
+    while (threads < FA__ONCE_TEAM && threads * FA__ONCE_VECTORS < vectors) threads *= 2;
+    fa__rows_teams(r, threads, FA__ONCE_LANE_BLOCK);
     return 1;
 }
 
@@ -119,7 +84,7 @@ static inline FA_UNUSED fa_status fa__rows_split(fa__rows *r, const char *name, 
     error = cudaFuncGetAttributes(&compiled, kernel);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
     clusters = major >= 9 && compiled.ptxVersion >= 90 ? FA__CLUSTER_BLOCKS : 1;
-    int64_t vectors = fa__row_vectors(r, element_bytes, aligned), piece = FA__SLOT_ROW_BYTES / 16 * FA__SLOT_THREADS, bytes;
+    int64_t vectors = fa__row_vectors(r, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
     r->threads = FA__SLOT_THREADS;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {
@@ -127,58 +92,7 @@ static inline FA_UNUSED fa_status fa__rows_split(fa__rows *r, const char *name, 
         if (r->blocks == clusters || bytes * tensors <= FA__SLOT_BYTES) break;
     }
     r->slot_bytes = bytes * tensors <= most - (int64_t)scratch ? (int)bytes : 0;
-    return FA_OK;
-}
-
-/* How the rows of a sweep are dealt out to blocks that stay: by their length, their number, and the device. */
-static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, const void *kernel, int element_bytes,
-                                                 int aligned, size_t scratch) {
-    struct cudaFuncAttributes compiled;
-    const int piece = FA__SWEEP_PIECES * 16;
-    int device, most, all, major, processors, clusters;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the properties of the device");
-    error = cudaFuncGetAttributes(&compiled, kernel);
-    if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
-    clusters = major >= 9 && compiled.ptxVersion >= 90 ? FA__CLUSTER_BLOCKS : 1;
-    s->pitch = fa__sums_pitch(r->cols);
-    s->clusters = clusters;
-    s->segments = 1;
-    s->length = r->cols;
-    int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + piece - 1) / piece;
-    for (r->blocks = 1; r->blocks < clusters && needed > (int64_t)FA__SWEEP_THREADS * r->blocks;) r->blocks *= 2;
-    needed = (needed + r->blocks - 1) / r->blocks;
-    size_t stage = (size_t)r->tensors * FA__SWEEP_THREADS * (size_t)piece;
-    if (needed > FA__SWEEP_THREADS || (needed > 32 && stage + scratch > (size_t)most)) { /* a cluster does not hold a row */
-        r->blocks = 1;
-        needed = FA__SWEEP_SEGMENT;
-        s->length = FA__SWEEP_SEGMENT * piece / element_bytes;
-        s->segments = (r->cols + s->length - 1) / s->length;
-    }
-    for (r->threads = 1; r->threads < needed && r->threads < 32;) r->threads *= 2;
-    if (needed > 32) r->threads = (int)((needed + 31) / 32 * 32);
-    r->teams = r->threads <= 32 ? FA__SWEEP_LANE_BLOCK / r->threads : 1;
-    const int threads = r->threads * r->teams;
-    r->slot_bytes = threads * piece;
-    stage = (size_t)r->tensors * (size_t)r->slot_bytes;
-    /* As many blocks as the processors have room for, with as much on its way as possible; and no more than there is work
-     * for. */
-    const int64_t blocks = FA__SWEEP_THREADS / threads, room = all / blocks - 1024 - (int64_t)scratch;
-    for (s->stages = 1; s->stages < FA__SWEEP_STAGES; s->stages++)
-        if ((int64_t)stage * (s->stages - 1) * blocks >= FA__SWEEP_AHEAD || (int64_t)stage * (s->stages + 1) > room ||
-            stage * (size_t)(s->stages + 1) + scratch > (size_t)most)
-            break;
-    int64_t resident = all / (int64_t)(s->stages * stage + scratch + 1024);
-    if (resident > blocks) resident = blocks;
-    if (resident < 1) resident = 1;
-    int64_t teams = (r->rows + r->teams - 1) / r->teams;
-    s->workers = processors * resident / (r->blocks * s->segments);
-    if (s->workers < 1) s->workers = 1;
-    if (s->workers > teams) s->workers = teams;
+    r->whole = r->even && r->cols * element_bytes == bytes * r->blocks;
     return FA_OK;
 }
 

@@ -11,21 +11,23 @@
  *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, piece by piece, so that they need not be held
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
- *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (256), and such blocks that shall fit in
- *   FA__CUT_RESIDENT      a processor (4)
+ *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (128), and such blocks that shall fit in
+ *   FA__CUT_RESIDENT      a processor (8)
  *
  *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
- *                         has an fa__sums `sums`; rows.tensors, the tensors that are held, is set; and the file defines
+ *                         has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
+ *                         of columns are kept by the threads of a GPU; and the file defines
  *
- *     _forward(p, row, team, place)                             a whole row, with all that follows; the same of the _backward:
- *     _forward_start(p, row, segment, team, place)              starts reading a row, or a segment of one
- *     _forward_peek(flight, p, row)                             reads ahead what is small
- *     _forward_finish(p, row, segment, team, place, flight)     finishes it: the backward adds to FA__LOOP(_sums)(place, which, piece)
- *     _first_pass(p, row, team, place)                          finds sums.row_values of a row of several segments
+ *     _forward(p, row, team, place)                              a whole row, with all that follows; the same of the _backward:
+ *     _backward_keep(p, segment, team, place)                    puts the weights of columns into place->weights (GPU)
+ *     _backward_start(p, row, segment, team, place)              starts reading a row, or a segment of one
+ *     _backward_peek(flight, p, row)                             reads ahead what is small
+ *     _backward_finish(p, row, segment, team, place, flight)     finishes it, and adds to FA__LOOP(_sums)(place, which, piece)
+ *     _first_pass(p, row, team, place)                           finds sums.row_values of a row of several segments
  *
  *                         In the backward a thread has the same columns in every row: those of _columns(p, row, segment, team).
- *                         Pieces are looped over after FA__UNROLL_PIECES. FA__ROWS(__deal)(p, backward, aligned) comes before
- *                         __run: it deals out the rows, and tells what fa__sums_bytes() makes the workspace's size of.
+ *                         Pieces are looped over after FA__UNROLL_PIECES. FA__ROWS(__deal)(p) comes before __run of the backward: it
+ *                         deals out the rows, and tells what fa__sums_bytes() makes the workspace's size of.
  *
  * and gets fa_status FA__ROWS(__run)(p, backward, aligned, threads, stream). The file is compiled once for each way to
  * hold a row, or for each instruction set of the CPU. In it there are FA__LOOP(_row_...) of fa/row.h, FA__LOOP(_reduce_...)
@@ -41,7 +43,7 @@
 #endif
 #define FA__UNROLL_PIECES
 #if !defined(FA__CUT_THREADS)
-#define FA__CUT_THREADS 256
+#define FA__CUT_THREADS 128
 #endif
 #if !defined(FA__CUT_RESIDENT)
 #define FA__CUT_RESIDENT (1024 / FA__CUT_THREADS)
@@ -76,4 +78,5 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__CUT_THREADS
 #undef FA__CUT_RESIDENT
 #undef FA__SUMS
+#undef FA__WEIGHTS
 #undef FA__UNROLL_PIECES

@@ -34,6 +34,7 @@ static inline FA_UNUSED fa__segments fa__cut(fa__rows *r, int64_t rows, int64_t 
     if (s.count < 1) s.count = 1;
     s.length = ((cols + s.count - 1) / s.count + line - 1) / line * line;
     if (s.count == 1) s.length = cols;
+    r->even = cols > 0 && cols % s.length == 0;
     s.divider = fa__divider_of(s.count <= INT32_MAX ? (uint32_t)s.count : 1u);
     r->rows = rows * s.count;
     r->cols = s.length;

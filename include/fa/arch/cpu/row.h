@@ -17,7 +17,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
     v.cols = cols;
     v.shift = 0;
     v.width = (int)sizeof(FA__ELEMENT);
-    v.stream = 0;
+    v.whole = v.stream = 0;
     v.thread = team->thread;
     v.threads = team->threads;
     return v;
@@ -140,10 +140,7 @@ FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_
     return s;
 }
 FA__FN int FA__ROW(_scan_full)(const FA__ROW(_scan) * s) { return s->piece + 1 < s->pieces; }
-FA__FN int FA__ROW(_scan_more)(const FA__ROW(_scan) * s) {
-    (void)s;
-    return 0;
-}
+FA__FN int FA__ROW(_scan_more)(const FA__ROW(_scan) * s) { return s->piece + 1 < s->pieces; }
 FA__FN int FA__ROW(_scan_count)(const FA__ROW(_scan) * s) { return FA__ROW(_count)(&s->view, s->piece); }
 FA__FN int FA__ROW(_scan_edges)(const FA__ROW(_scan) * s) {
     (void)s;

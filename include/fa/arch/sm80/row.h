@@ -7,7 +7,8 @@ enum {
     FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR),
     FA__ROW(_PARTS) = FA__ROW(_VECTORS),
     FA__ROW(_PART) = FA__ROW(_VECTOR),
-    FA__ROW(_KNOWN) = FA_PIECES > 0
+    FA__ROW(_KNOWN) = FA_PIECES > 0,
+    FA__ROW(_WHOLE) = FA_WHOLE
 };
 
 /* The widest access that an address allows, up to 16 bytes. */
@@ -17,12 +18,18 @@ FA__FN int FA__ROW(__width)(const void *first) {
 }
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_view) v;
-    int64_t room = (int64_t)FA__ROW(_LENGTH) * (FA_PIECES > 0 ? FA_PIECES : 1) * team->threads;
-    v.shift = (int)((unsigned)(uintptr_t)row % 16u) / (int)sizeof(FA__ELEMENT);
-    if (cols <= room && cols + v.shift > room) v.shift = 0; /* the known pieces shall be enough: narrower accesses instead */
-    v.first = (FA__ELEMENT *)(uintptr_t)row - v.shift;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
     v.cols = cols;
-    v.width = FA__ROW(__width)(v.first);
+    v.shift = 0;
+    v.width = 16;
+    v.whole = FA_WHOLE || team->whole;
+    if (!v.whole) {
+        int64_t room = (int64_t)FA__ROW(_LENGTH) * (FA_PIECES > 0 ? FA_PIECES : 1) * team->threads;
+        v.shift = (int)((unsigned)(uintptr_t)row % 16u) / (int)sizeof(FA__ELEMENT);
+        if (cols <= room && cols + v.shift > room) v.shift = 0; /* the known pieces shall be enough: narrower accesses instead */
+        v.first -= v.shift;
+        v.width = FA__ROW(__width)(v.first);
+    }
     v.stream = 0;
     v.thread = team->thread;
     v.threads = team->threads;
@@ -30,7 +37,9 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
 }
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
     FA__ROW(_view) v = *of;
-    v.first = (FA__ELEMENT *)(uintptr_t)row - v.shift;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
+    if (v.whole) return v;
+    v.first -= v.shift;
     v.width = FA__ROW(__width)(v.first);
     return v;
 }
@@ -62,6 +71,7 @@ FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) {
 }
 
 FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) {
+    if (v->whole) return FA__ROW(_LENGTH);
     int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece), real = 0;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
@@ -72,6 +82,7 @@ FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) {
     return real;
 }
 FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
+    if (v->whole) return;
     int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
     if (begin == 0 && end == FA__ROW(_LENGTH) * v->threads) return;
     FA__UNROLL
@@ -105,15 +116,20 @@ FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
 }
 FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
                                       float missing) {
-    int begin = piece == 0 ? v->shift : 0, end = row ? FA__ROW(__left)(v, piece) : 0;
-    int at = (part * v->threads + v->thread) * FA__ROW(_VECTOR);
+    const int at = (part * v->threads + v->thread) * FA__ROW(_VECTOR);
     const char *from = (const char *)row + (piece * FA__ROW(_LENGTH) * v->threads - v->shift + at) * fa_dtype_bytes(dtype);
-    if (at >= begin && at + FA__ROW(_VECTOR) <= end && ((unsigned)(uintptr_t)from & 15u & (unsigned)(FA__ROW(_VECTOR) * fa_dtype_bytes(dtype) - 1)) == 0) {
+    int begin = 0, end = 0, whole = v->whole && row;
+    if (!whole) {
+        begin = piece == 0 ? v->shift : 0, end = row ? FA__ROW(__left)(v, piece) : 0;
+        whole = at >= begin && at + FA__ROW(_VECTOR) <= end &&
+                ((unsigned)(uintptr_t)from & 15u & (unsigned)(FA__ROW(_VECTOR) * fa_dtype_bytes(dtype) - 1)) == 0;
+    }
+    if (whole) {
         FA__ROW(__weight_vector)(w, from, dtype);
     } else {
         FA__UNROLL
         for (int i = 0; i < FA__ROW(_VECTOR); i++)
-            w[i] = at + i >= begin && at + i < end ? fa__load_or_nan(from, i, dtype, 1) : missing;
+            w[i] = at + i >= begin && at + i < end ? fa__load_or_nan(from, 0, i, dtype, 1) : missing;
     }
     return w;
 }
@@ -221,11 +237,15 @@ FA__FN void FA__ROW(__scatter)(FA__ELEMENT *to, const uint32_t *raw, int at, int
  * loop that is not unrolled: few rows have more than two, and the code for one is long. */
 FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t piece, uint32_t fill) {
     const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads;
-    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    int begin = 0, end = 0, whole = v->whole;
     uint32_t ragged = 0;
-    if (FA__ROW(__whole)(v, begin, end)) {
+    if (!whole) {
+        begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+        whole = FA__ROW(__whole)(v, begin, end);
+    }
+    if (whole) {
         FA__UNROLL
-        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_load_once(raw + 4 * j, from + (j * v->threads + v->thread) * FA__ROW(_VECTOR));
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_load16(raw + 4 * j, from + (j * v->threads + v->thread) * FA__ROW(_VECTOR));
         return;
     }
     FA__UNROLL
@@ -233,7 +253,7 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         FA__UNROLL
         for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
-        if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_load_once(raw + 4 * j, from + at);
+        if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_load16(raw + 4 * j, from + at);
         else if (at < end && at + FA__ROW(_VECTOR) > begin) ragged |= 1u << j;
     }
     for (; ragged; ragged &= ragged - 1) {
@@ -254,19 +274,23 @@ FA__FN void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, fl
 
 FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
     FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH) * v->threads;
-    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    int begin = 0, end = 0, whole = v->whole;
     uint32_t raw[4 * FA__ROW(_VECTORS)], ragged = 0;
+    if (!whole) {
+        begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+        whole = FA__ROW(__whole)(v, begin, end);
+    }
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + 4 * j, x + j * FA__ROW(_VECTOR));
-    if (FA__ROW(__whole)(v, begin, end)) {
+    if (whole) {
         FA__UNROLL
-        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_store_once(to + (j * v->threads + v->thread) * FA__ROW(_VECTOR), raw + 4 * j);
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_store16(to + (j * v->threads + v->thread) * FA__ROW(_VECTOR), raw + 4 * j);
         return;
     }
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_store_once(to + at, raw + 4 * j);
+        if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_store16(to + at, raw + 4 * j);
         else if (at < end && at + FA__ROW(_VECTOR) > begin) ragged |= 1u << j;
     }
     for (; ragged; ragged &= ragged - 1) {
@@ -296,7 +320,8 @@ typedef struct FA__ROW(_flight) {
 
 FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_scan) s;
-    s.head = (int)((0u - (unsigned)(uintptr_t)row) & 15u) / (int)sizeof(FA__ELEMENT);
+    const uint64_t first = fa_sm80_opaque_address((uint64_t)(uintptr_t)row); /* or what follows from it would stay in registers */
+    s.head = (int)((0u - (unsigned)first) & 15u) / (int)sizeof(FA__ELEMENT);
     if (s.head > cols) s.head = (int)cols;
     const uint64_t vectors = (uint64_t)(cols - s.head) / FA__ROW(_VECTOR);
     s.cols = cols;
@@ -305,7 +330,7 @@ FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_
     s.threads = team->threads;
     s.step = s.threads * 16;
     s.left = (int64_t)vectors - s.thread;
-    s.next = fa_sm80_opaque_address((uint64_t)(uintptr_t)row + (uint64_t)(unsigned)(s.head * (int)sizeof(FA__ELEMENT) + s.thread * 16));
+    s.next = fa_sm80_opaque_address(first + (uint64_t)(unsigned)(s.head * (int)sizeof(FA__ELEMENT) + s.thread * 16));
     return s;
 }
 FA__FN int FA__ROW(__scan_room)(const FA__ROW(_scan) * s) {
@@ -326,11 +351,11 @@ FA__FN int64_t FA__ROW(_scan_edge)(const FA__ROW(_scan) * s, int i) { return i <
 FA__FN void FA__ROW(_scan_start)(FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, const int full, float fill) {
     const void *from = (const void *)(uintptr_t)(s->next + (uint64_t)(unsigned)(part * s->step));
     if (full) {
-        fa_sm80_load_once(f->raw + 4 * part, from);
+        fa_sm80_load16(f->raw + 4 * part, from);
     } else {
         FA__UNROLL
         for (int i = 0; i < 4; i++) f->raw[4 * part + i] = FA__ROW(__fill)(fill);
-        if (part * s->threads < FA__ROW(__scan_room)(s)) fa_sm80_load_once(f->raw + 4 * part, from);
+        if (part * s->threads < FA__ROW(__scan_room)(s)) fa_sm80_load16(f->raw + 4 * part, from);
     }
 }
 FA__FN void FA__ROW(_scan_next)(FA__ROW(_flight) * f, FA__ROW(_scan) * s) {
@@ -348,8 +373,9 @@ FA__FN void FA__ROW(_scan_land)(float *x, const FA__ROW(_flight) * f, const FA__
     FA__ROW(__unpack)(x, f->raw + 4 * part);
 }
 FA__FN void FA__ROW(_scan_pad)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, float value) {
+    if (part * s->threads < f->has) return;
     FA__UNROLL
-    for (int i = 0; i < FA__ROW(_PART); i++) x[i] = part * s->threads < f->has ? x[i] : value;
+    for (int i = 0; i < FA__ROW(_PART); i++) x[i] = value;
 }
 /* Of halves, two at a time. */
 FA__FN float FA__ROW(_scan_max)(const FA__ROW(_flight) * f, float start) {
@@ -441,11 +467,11 @@ FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
 FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
     held->fill = FA__ROW(__fill)(fill);
     held->apart = (int)blockDim.x;
-    held->slots = slots ? (uint4 *)slots + threadIdx.x : NULL;
+    held->slots = FA_PIECES > 0 || slots ? (uint4 *)slots + threadIdx.x : NULL;
 }
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
     FA__ROW(_reach)(held, slots, fill);
-    if (!slots) return;
+    if (FA_PIECES == 0 && !slots) return;
     const int pieces = (int)FA__ROW(_pieces)(v), vectors = pieces * FA__ROW(_VECTORS);
     const int64_t stop = v->cols == 0 ? 0 : v->cols + v->shift;
     const int room = vectors * FA__ROW(_VECTOR) * v->threads, end = stop < room ? (int)stop : room;
@@ -455,7 +481,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
 #endif
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        if (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)
+        if (v->whole || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end))
             fa_sm80_copy16(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, 16);
         else ragged = 1;
     }
@@ -475,7 +501,7 @@ FA__FN void FA__ROW(_wait)(void) {
 FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) { return FA__ROW(_pieces)(v); }
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
     (void)v;
-    return FA_PIECES > 0 && tensors == 1;
+    return FA_PIECES > 0 && tensors * FA_PIECES <= 4; /* that is up to 32 floats */
 }
 FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
     uint32_t raw[4 * FA__ROW(_VECTORS)];

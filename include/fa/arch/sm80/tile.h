@@ -78,22 +78,36 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
         FA__UNITS = FA_COLS * (int)sizeof(FA__ELEMENT) / 16,
         FA__THREADS = FA_WARPS * 32,
         FA__COPIES = (FA_ROWS * FA__UNITS + FA__THREADS - 1) / FA__THREADS,
+        FA__EVEN = FA__THREADS % FA__UNITS == 0, /* a thread stays in its column, and its rows have equal strides */
+        FA__ROW_STEP = FA__EVEN ? FA__THREADS / FA__UNITS : 0,
+        FA__SAME_PLACE = FA__EVEN && FA__ROW_STEP % 8 == 0, /* in the pattern of the layout, which repeats after 8 rows */
+        FA__WHOLE = FA_ROWS * FA__UNITS % FA__THREADS == 0,
         FA__BATCH = FA__COPIES < 4 ? FA__COPIES : 4
     };
+    unsigned first = (unsigned)thread / FA__UNITS, unit = (unsigned)thread % FA__UNITS;
+    int64_t stride = to.stride_row * (int)sizeof(FA__ELEMENT);
+    unsigned char *out = (unsigned char *)(uintptr_t)to.data + (to.row + (int)first) * stride + unit * 16;
 #pragma unroll
     for (int batch = 0; batch < FA__COPIES; batch += FA__BATCH) {
         uint4 x[FA__BATCH];
 #pragma unroll
-        for (int i = 0; i < FA__BATCH; i++) {
-            int at = (batch + i) * FA__THREADS + thread, row = at / FA__UNITS, unit = at % FA__UNITS;
-            if (at < FA_ROWS * FA__UNITS) x[i] = *(const uint4 *)(tile->x + FA__UNIT_AT(row, unit));
+        for (int i = 0; i < FA__BATCH && batch + i < FA__COPIES; i++) {
+            unsigned at = (unsigned)((batch + i) * FA__THREADS + thread);
+            unsigned step = (unsigned)((batch + i) * FA__ROW_STEP);
+            unsigned from = FA__SAME_PLACE ? FA__UNIT_AT(first, unit) + FA__UNIT_AT(step, 0)
+                            : FA__EVEN     ? FA__UNIT_AT(first + step, unit)
+                                           : FA__UNIT_AT(at / FA__UNITS, at % FA__UNITS);
+            if (FA__WHOLE || at < FA_ROWS * FA__UNITS) x[i] = *(const uint4 *)(tile->x + from);
         }
 #pragma unroll
-        for (int i = 0; i < FA__BATCH; i++) {
-            int at = (batch + i) * FA__THREADS + thread, row = at / FA__UNITS, unit = at % FA__UNITS;
-            int inside = (unsigned)(to.row + row) < (unsigned)to.rows && unit * (16 / (int)sizeof(FA__ELEMENT)) < to.cols;
-            unsigned char *out = (unsigned char *)(uintptr_t)to.data + (to.row + row) * (to.stride_row * (int)sizeof(FA__ELEMENT));
-            if (at < FA_ROWS * FA__UNITS && inside) *(uint4 *)(out + unit * 16) = x[i];
+        for (int i = 0; i < FA__BATCH && batch + i < FA__COPIES; i++) {
+            unsigned at = (unsigned)((batch + i) * FA__THREADS + thread);
+            if (!FA__EVEN) first = at / FA__UNITS, unit = at % FA__UNITS;
+            if (!FA__EVEN) out = (unsigned char *)(uintptr_t)to.data + (to.row + (int)first) * stride + unit * 16;
+            int row = to.row + (int)first + (batch + i) * FA__ROW_STEP;
+            int inside = (unsigned)row < (unsigned)to.rows && (int)unit * (16 / (int)sizeof(FA__ELEMENT)) < to.cols;
+            if ((FA__WHOLE || at < FA_ROWS * FA__UNITS) && inside) *(uint4 *)out = x[i];
+            out += FA__ROW_STEP * stride;
         }
     }
 }

@@ -15,24 +15,13 @@
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 /* The caller's block in its cluster. */
 static __device__ __forceinline__ FA_UNUSED int fa_sm90_cluster_rank(void) { return (int)__clusterRelativeBlockRank(); }
-/* The address of the same variable in the shared memory of another block of the cluster. */
-static __device__ __forceinline__ FA_UNUSED void *fa_sm90_cluster_address(void *shared, int block) {
-    return __cluster_map_shared_rank(shared, (unsigned)block);
-}
 /* Says that this thread is here, without ordering memory. */
 static __device__ __forceinline__ FA_UNUSED void fa_sm90_cluster_arrive_relaxed(void) { __cluster_barrier_arrive_relaxed(); }
-/* Says that this thread is here and that what it wrote may be read. */
-static __device__ __forceinline__ FA_UNUSED void fa_sm90_cluster_arrive(void) { __cluster_barrier_arrive(); }
 /* Returns when all threads of the cluster have said so. */
 static __device__ __forceinline__ FA_UNUSED void fa_sm90_cluster_wait(void) { __cluster_barrier_wait(); }
 #else
 static __device__ __forceinline__ FA_UNUSED int fa_sm90_cluster_rank(void) { return 0; }
-static __device__ __forceinline__ FA_UNUSED void *fa_sm90_cluster_address(void *shared, int block) {
-    (void)block;
-    return shared;
-}
 static __device__ __forceinline__ FA_UNUSED void fa_sm90_cluster_arrive_relaxed(void) {}
-static __device__ __forceinline__ FA_UNUSED void fa_sm90_cluster_arrive(void) {}
 static __device__ __forceinline__ FA_UNUSED void fa_sm90_cluster_wait(void) {}
 #endif
 #endif

@@ -39,10 +39,13 @@ typedef struct FA__MMA(_acc) {
     float x[FA__MMA(_ROWS) * FA__MMA(_COLS)];
 } FA__MMA(_acc);
 
-FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * 16 + r * 8 + thread % 32 / 4; }
+FA__FN int FA__MMA(_row)(int thread, int r) {
+    unsigned at = (unsigned)thread; /* divides by a shift */
+    return (int)(at / 32 * 16 + at % 32 / 4) + r * 8;
+}
 /* A thread's columns are col(thread, 0) + col_offset(c), offsets known to the compiler. */
 FA__FN int FA__MMA(_col_offset)(int c) { return c / 2 * 8 + c % 2; }
-FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 2 + FA__MMA(_col_offset)(c); }
+FA__FN int FA__MMA(_col)(int thread, int c) { return (int)((unsigned)thread % 4) * 2 + FA__MMA(_col_offset)(c); }
 
 /* A fragments, for each step of 16 in K four registers. */
 typedef struct FA__MMA(_a) {
@@ -124,16 +127,19 @@ FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const void *a_tile, const void *b
 
 /* Writes the accumulator, rounded, into an FA_OPERAND_A tile of FA_M x FA_N, with the zeros that pad it. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {
+    enum { FA__GROUPS_OF_8 = FA_N / 8 };
+    unsigned lane = (unsigned)thread % 32, row = (unsigned)thread / 32 * 16 + lane % 16;
+    uint32_t to = fa_sm90_shared_address(tile);
 #pragma unroll
-    for (int r = 0; r < FA__MMA(_ROWS); r++)
+    for (unsigned unit = 0; unit < FA__GROUPS_OF_8; unit += 2) {
+        uint32_t x[4];
 #pragma unroll
-        for (int unit = 0; unit < (FA_N + 15) / 16 * 2; unit++) {
-            unsigned char *at =
-                (unsigned char *)tile + FA__SM90_OFFSET(FA__MMA(_row)(thread, r), unit, FA__MMA(_A_PANEL));
-            ((uint32_t *)at)[thread % 4] = unit < FA_N / 8 ? FA__HALF(pack)(acc->x[FA__AT(r, 2 * unit, 2, 0)],
-                                                                            acc->x[FA__AT(r, 2 * unit + 1, 2, 0)])
-                                                           : 0;
+        for (int i = 0; i < 4; i++) { /* rows 0 and 8 of either unit */
+            int at = FA__AT(i % 2, 2 * ((int)unit + i / 2), 2, 0);
+            x[i] = (int)unit + i / 2 < FA__GROUPS_OF_8 ? FA__HALF(pack)(acc->x[at], acc->x[at + 1]) : 0;
         }
+        fa_sm90_stmatrix(to + FA__SM90_OFFSET(row, unit + lane / 16, (unsigned)FA__MMA(_A_PANEL)), x);
+    }
 }
 
 /* Exchanges two words with the lane whose number differs in `bit`: afterwards the lane without that bit has both of the
@@ -167,6 +173,48 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
             FA__MMA(_trade)(&word[1], &word[3], lane, 2);
             int col = c * 4 + lane * 8, inside = (unsigned)row < (unsigned)to.rows && col < to.cols;
             if (inside && col < FA_N) fa_sm90_store16(out + c * 4, word);
+        }
+    }
+}
+
+/* The same through shared memory, which takes fewer instructions: each warp collects 16 rows of `units` times 8 columns,
+ * 8 or 4 and known to the compiler, in its 256 * units bytes of `room`, and writes them as rows. */
+FA__FN void FA__MMA(_store_through)(const FA__MMA(_acc) * acc, unsigned char *room, int units, fa_block to, int thread) {
+    enum { FA__GROUPS_OF_8 = FA_N / 8 };
+    unsigned lane = (unsigned)thread % 32, warp = (unsigned)thread / 32, wide = (unsigned)units;
+    unsigned row = lane % 16, turn = units == 8 ? row % 8 : row / 2 % 4; /* units change places against bank conflicts */
+    unsigned from_row = lane / wide, from_unit = lane % wide, rows = 32 / wide;
+    unsigned char *mine = room + warp * 256 * wide;
+    uint32_t at = fa_sm90_shared_address(mine);
+    int64_t stride = to.stride_row * (int)sizeof(FA__ELEMENT);
+    int first = to.row + (int)(warp * 16 + from_row);
+    unsigned char *out = (unsigned char *)(uintptr_t)to.data + first * stride + from_unit * 16;
+#pragma unroll
+    for (unsigned done = 0; done < FA__GROUPS_OF_8; done += wide) {
+        __syncwarp(); /* what was there has been read */
+#pragma unroll
+        for (unsigned unit = 0; unit < wide; unit += 2) {
+            uint32_t x[4];
+            if (done + unit >= FA__GROUPS_OF_8) break;
+#pragma unroll
+            for (unsigned i = 0; i < 4; i++) { /* rows 0 and 8 of either unit */
+                int of = FA__AT((int)i % 2, 2 * (int)(done + unit + i / 2), 2, 0);
+                x[i] = done + unit + i / 2 < FA__GROUPS_OF_8 ? FA__HALF(pack)(acc->x[of], acc->x[of + 1]) : 0;
+            }
+            fa_sm90_stmatrix(at + row * 16 * wide + ((unit + lane / 16) ^ turn) * 16, x);
+        }
+        __syncwarp();
+        uint4 x[4];
+#pragma unroll
+        for (unsigned i = 0; i < wide / 2; i++) {
+            unsigned r = from_row + i * rows;
+            x[i] = *(const uint4 *)(mine + r * 16 * wide + (from_unit ^ (units == 8 ? r % 8 : r / 2 % 4)) * 16);
+        }
+        unsigned col = (done + from_unit) * 8;
+#pragma unroll
+        for (unsigned i = 0; i < wide / 2; i++) {
+            int inside = (unsigned)(first + (int)(i * rows)) < (unsigned)to.rows && (int)col < to.cols && col < FA_N;
+            if (inside) *(uint4 *)(out + done * 16 + i * rows * stride) = x[i];
         }
     }
 }

@@ -28,6 +28,14 @@
 #define fa_sm90_shared_address fa_sm80_shared_address
 #define fa_sm90_ldmatrix fa_sm80_ldmatrix
 
+/* The way back of ldmatrix: four 8 x 8 matrices of 16-bit elements from fragments to rows, of which each lane has the
+ * address of one (PTX ISA, stmatrix). */
+FA__DEVICE void fa_sm90_stmatrix(uint32_t address, const uint32_t *from) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(from[0]),
+                 "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+}
+
 /* What sm_90a alone has. nvcc -arch=sm_90a compiles for the generic compute_90 as well, only to keep it as PTX: there,
  * such an instruction is a call of a function that does not exist. The assembler of any real GPU refuses that, and
  * says its name. */
@@ -50,6 +58,16 @@ FA__DEVICE void fa_sm90_store16(void *to, const uint32_t *x) {
 }
 
 /* ---- barriers in shared memory that count arrivals and bytes (PTX ISA, mbarrier) ---- */
+
+/* Sends a float to where `to` is in another block of the cluster, whose `barrier` counts its bytes (PTX ISA, st.async). */
+FA__DEVICE void fa_sm90_send(uint32_t to, float x, uint32_t barrier, int block) {
+    asm volatile("{\n.reg .b32 there, counter;\n"
+                 "mapa.shared::cluster.u32 there, %0, %3;\n"
+                 "mapa.shared::cluster.u32 counter, %2, %3;\n"
+                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %1, [counter];\n}" ::"r"(to),
+                 "f"(x), "r"(barrier), "r"(block)
+                 : "memory");
+}
 
 FA__DEVICE void fa_sm90_mbarrier_init(uint32_t barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");

@@ -1,0 +1,31 @@
+/* rows_gpu_team.h: the kernel of a variant FA__VARIANT in which a team is a block at most, for the direction FA__BACKWARD; with
+ * FA_WHOLE, if its rows are whole. */
+#define FA_THREADS 1
+#if FA__BACKWARD
+#define FA__DIRECTIONS FA__ROWS_BACKWARD
+#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
+#include <fa/kernel/rows_gpu_parts.h>
+#if FA__CUT_BACKWARD
+FA__TEAM_KERNEL(_backward, FA__CUT_THREADS, FA__CUT_RESIDENT)
+#else
+FA__TEAM_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT)
+#endif
+#else
+#define FA__DIRECTIONS FA__ROWS_FORWARD
+#if FA__ONCE_FORWARD
+#define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
+#else
+#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
+#endif
+#include <fa/kernel/rows_gpu_parts.h>
+#if FA__CUT_FORWARD
+FA__TEAM_KERNEL(_forward, FA__CUT_THREADS, FA__CUT_RESIDENT)
+#elif FA__ONCE_FORWARD
+FA__TEAM_KERNEL(_forward, FA__ONCE_TEAM, FA__ONCE_THREADS / FA__ONCE_TEAM)
+#else
+FA__TEAM_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT)
+#endif
+#endif
+#undef FA__LOOP
+#undef FA__VARIANT
+#undef FA__BACKWARD
