@@ -412,6 +412,14 @@ void NAME_wait(NAME_acc *acc, int pending);
  *  @param to     where to; its bounds are kept
  *  @param thread index of the caller among the FA_WARPS * 32 threads */
 void NAME_store(const NAME_acc *acc, fa_block to, int thread);
+
+/** The same in fewer instructions, through shared memory. Each warp uses a part of its own, and needs no barrier.
+ *  @param acc    the accumulator
+ *  @param room   FA_WARPS * 256 * units bytes, 16-byte aligned
+ *  @param units  a constant, 4 or 8: how many groups of 8 columns are collected at once
+ *  @param to     the block; its .row is the first row
+ *  @param thread index of the caller among the FA_WARPS * 32 threads */
+void NAME_store_through(const NAME_acc *acc, unsigned char *room, int units, fa_block to, int thread);
 #endif
 /** @} */
 

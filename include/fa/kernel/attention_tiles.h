@@ -25,8 +25,10 @@
 #define FA__TABLE_RESIDENT 1
 #elif FA__ARCH == 90
 /* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two
- * warpgroups have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, Q twice if possible. Where few
- * keys and many want different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and more. */
+ * warpgroups have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if
+ * possible. More keys a step than these bring nothing (176 at 128, 80 at 256), and waste more beyond a diagonal and beyond
+ * the last key. Where few keys and many want different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and
+ * more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
 /* A mask and a hook of which one, at least, may do anything: registers for their addresses. */

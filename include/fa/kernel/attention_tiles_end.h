@@ -4,6 +4,7 @@
 #undef FA__TABLE_N
 #undef FA__TABLE_WARPS
 #undef FA__TABLE_STAGES
+#undef FA__TABLE_CROWDED
 #undef FA__TABLE_RESIDENT
 #undef FA__RESIDENT
 #undef FA__WARP_ROWS
