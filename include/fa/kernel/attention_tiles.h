@@ -31,8 +31,14 @@
  * more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
-/* A mask and a hook of which one, at least, may do anything: registers for their addresses. */
-#define FA__TABLE_CROWDED (FA__HAS_MASK && FA__HAS_SCORE && !(FA__MASK_IS_BAND && FA__SCORE_NEEDS))
+/* Where a mask and a hook meet, addresses want registers: 1 if the hook may have some, 2 if it has, or the mask may. */
+#if !FA__HAS_MASK || !FA__HAS_SCORE || (FA__MASK_IS_BAND && FA__SCORE_NEEDS & (FA__NEED_ALIBI | FA__NEED_SOFTCAP))
+#define FA__TABLE_CROWDED 0
+#elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
+#define FA__TABLE_CROWDED 1
+#else
+#define FA__TABLE_CROWDED 2
+#endif
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
  * diagonal, and what reads memory for every score wants more registers. */
@@ -55,14 +61,18 @@
 #endif
 #elif FA__WIDEST <= 128
 #define FA__TABLE_LONG_FROM 0
-#if FA__TABLE_CROWDED
+#if FA__TABLE_CROWDED == 2
+#define FA__TABLE_N 96
+#elif FA__TABLE_CROWDED
 #define FA__TABLE_N 112
 #else
 #define FA__TABLE_N 128
 #endif
 #elif FA__WIDEST <= 192
 #define FA__TABLE_LONG_FROM 0
-#if FA__TABLE_CROWDED
+#if FA__TABLE_CROWDED == 2
+#define FA__TABLE_N 80
+#elif FA__TABLE_CROWDED
 #define FA__TABLE_N 96
 #else
 #define FA__TABLE_N 112
