@@ -13,6 +13,13 @@
 #define FA__ROW_COLS(bytes) ((bytes) / 4)
 #endif
 
+/* What a thread holds of a piece of a row in the forward. */
+#if FA__ONCE_FORWARD
+#define FA__FORWARD_BYTES FA__ONCE_BYTES
+#else
+#define FA__FORWARD_BYTES FA__TEAM_BYTES(FA__HELD_FORWARD)
+#endif
+
 #define FA__VARIANT _held
 #define FA__BACKWARD 0
 #include <fa/kernel/rows_gpu_team.h>
@@ -35,11 +42,7 @@
 #if !FA__CUT_FORWARD
 #define FA__VARIANT _slots
 #define FA__DIRECTIONS FA__ROWS_FORWARD
-#if FA__ONCE_FORWARD
-#define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
-#else
-#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
-#endif
+#define FA_COLS FA__ROW_COLS(FA__FORWARD_BYTES)
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
@@ -112,6 +115,7 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #endif
 }
 #undef FA__ROW_COLS
+#undef FA__FORWARD_BYTES
 #undef FA__ROWS_KERNEL
 #undef FA__TEAM_KERNEL
 #undef FA__SLOT_OPEN

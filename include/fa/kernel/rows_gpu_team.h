@@ -12,11 +12,7 @@ FA__TEAM_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT)
 #endif
 #else
 #define FA__DIRECTIONS FA__ROWS_FORWARD
-#if FA__ONCE_FORWARD
-#define FA_COLS FA__ROW_COLS(FA__ONCE_BYTES)
-#else
-#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_FORWARD))
-#endif
+#define FA_COLS FA__ROW_COLS(FA__FORWARD_BYTES)
 #include <fa/kernel/rows_gpu_parts.h>
 #if FA__CUT_FORWARD
 FA__TEAM_KERNEL(_forward, FA__CUT_THREADS, FA__CUT_RESIDENT)

@@ -27,6 +27,7 @@
 #define fa_sm90_copy_wait fa_sm80_copy_wait
 #define fa_sm90_shared_address fa_sm80_shared_address
 #define fa_sm90_ldmatrix fa_sm80_ldmatrix
+#define fa_sm90_store16 fa_sm80_store16
 
 /* The way back of ldmatrix: four 8 x 8 matrices of 16-bit elements from fragments to rows, of which each lane has the
  * address of one (PTX ISA, stmatrix). */
@@ -51,11 +52,6 @@ FA__DEVICE int fa_sm90_uniform(int x) { return __shfl_sync(0xFFFFFFFFu, x, 0); }
 
 /* The value of the lane whose number differs in `bit`. */
 FA__DEVICE uint32_t fa_sm90_shuffle(uint32_t x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
-
-/* 16 bytes to global memory. */
-FA__DEVICE void fa_sm90_store16(void *to, const uint32_t *x) {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
-}
 
 /* ---- barriers in shared memory that count arrivals and bytes (PTX ISA, mbarrier) ---- */
 
