@@ -87,23 +87,24 @@ if [ "$1" = --one ]; then
         mask.h | score.h) suites="masks forward contracts" ;;
         kernel/check.h) suites="contracts forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm" ;;
-        arch/cpu/ops.h) suites="swiglu forward primitives" ;;
+        arch/cpu/ops.h | arch/cpu/vector.h) suites="swiglu forward primitives" ;;
         kernel/rows.h | kernel/rows_cpu*) suites="row_softmax layernorm" ;;
         row_softmax.h | kernel/row_softmax_rows.h) suites="row_softmax" ;;
-        layernorm.h | rmsnorm.h | kernel/norm.h | kernel/norm_rows.h) suites="layernorm" ;;
+        layernorm.h | rmsnorm.h | kernel/norm.h | kernel/norm_*.h) suites="layernorm" ;;
         swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows.h) suites="swiglu" ;;
         cross_entropy.h | kernel/cross_entropy_rows.h) suites="cross_entropy" ;;
         rope.h | kernel/rope_rows.h) suites="rope" ;;
         arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
-        arch/sm80/* | kernel/attention_loop.h | kernel/attention_warpgroups.h | kernel/attention_scores.h | kernel/attention_gpu.h | kernel/gpu.h)
+        arch/sm80/* | kernel/attention_loop.h | kernel/attention_warpgroups.h | kernel/attention_order.h | kernel/attention_scores.h | kernel/attention_gpu.h | kernel/gpu.h)
             suites="gpu gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(for suite in $suites; do echo gpu_$suite; done) # of what both share, a GPU's part
+        [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_gpu $suites"
         case $suites in gpu*) [ -n "$GPU" ] || suites= verdict="needs a GPU" ;; esac
-        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_warpgroups.h | kernel/attention_gpu.h)
+        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_warpgroups.h | kernel/attention_order.h | kernel/attention_gpu.h)
             [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         esac
         for suite in $suites; do

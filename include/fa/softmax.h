@@ -41,7 +41,7 @@
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_raise(), NAME_fade(), NAME_weigh()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_fade(), NAME_weigh()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
  * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
@@ -68,15 +68,22 @@ FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or 
 #if !defined(FA_WIDE)
 #define FA_WIDE 1
 #endif
+#if !defined(FA__EAGER)
+#define FA__EAGER 0 /* 1: NAME_update() does not ask NAME_exceeds(), which wants registers */
+#endif
 #if !defined(FA_OWNERS)
 #define FA_OWNERS FA__SHARED_ROWS
 #endif
 FA__REQUIRE(FA_OWNERS == 1 || FA_OWNERS == 2 || FA_OWNERS == 4 || FA_OWNERS == 8 || FA_OWNERS == 16 || FA_OWNERS == 32,
             "FA_OWNERS is not a power of two up to 32");
 
-/* The largest score of each row so far, and the owner's share of the sum of exp2((score - largest) * scale). */
+/* Of each row the largest score so far, or one that is not far below it; the owner's share of the sum of
+ * exp2((score - largest) * scale); and on a GPU the bits of the score at which `max` may have to change. */
 typedef struct FA__SM(_state) {
     float max[FA_ROWS], sum[FA_ROWS];
+#if FA__ARCH != FA_CPU
+    int high[FA_ROWS];
+#endif
 } FA__SM(_state);
 
 enum { FA__SM(_ROWS) = FA_ROWS, FA__SM(_COLS) = FA_COLS };
@@ -86,11 +93,16 @@ enum { FA__SM(_CHAINS) = FA_ROWS >= FA__CHAINS || FA_COLS < FA__CHAINS ? 1 : FA_
 
 FA__FN int FA__SM(_AT)(int row, int col) { return FA__AT(row, col, FA_ROWS, FA_COLS); }
 
+#define FA__ANY_SCORE (-2147483647 - 1)
+
 FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         state->max[r] = -INFINITY;
         state->sum[r] = 0.0f;
+#if FA__ARCH != FA_CPU
+        state->high[r] = FA__ANY_SCORE;
+#endif
     }
 }
 
@@ -98,17 +110,54 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
  * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
 #define FA__STALE_LIMIT 8.0f
 
-/* What NAME_raise() leaves for NAME_weigh(). */
-typedef struct FA__SM(_step) {
-    float offset[FA_ROWS];
-} FA__SM(_step);
+/* What is added to a row's scores, or to their exponents: finite also where nothing has been seen. */
+FA__FN float FA__SM(_offset)(float max, float scale_log2) {
+    return FA_WIDE ? -fa__maxf(max, -3e38f) : -(fa__maxf(max, -1e30f) * scale_log2);
+}
 
-/** First part of NAME_update(): raises the maxima to what the tile holds. alpha[] becomes the logarithms, to base 2, of the
- *  factors that NAME_update() gives; returns whether any factor differs from 1. */
-FA__FN int FA__SM(_raise)(FA__SM(_state) * state, FA__SM(_step) * step, const float *s, float scale_log2, float *alpha) {
+/* Sets the maximum of a row, and what follows from it. */
+FA__FN void FA__SM(_set_max)(FA__SM(_state) * state, int r, float max, float reach) {
+    state->max[r] = max;
+#if FA__ARCH != FA_CPU
+    state->high[r] = max + reach >= 0.0f ? (int)fa__bits(max + reach) : FA__ANY_SCORE;
+#else
+    (void)reach;
+#endif
+}
+
+/** Whether the tile may hold a score that raises a maximum, the same for the whole warp. What says no needs neither
+ *  NAME_raise() nor NAME_fade(). */
+FA__FN int FA__SM(_exceeds)(const FA__SM(_state) * state, const float *s) {
+#if FA__ARCH == FA_CPU
+    (void)state, (void)s;
+    return 1;
+#else
+    /* As integers, of which a GPU finds the largest of three at once: the bits of floats are in the same order as long as the
+     * limit is positive, and one that is not is below them all. No lane needs to know the scores of those who share its
+     * rows. */
     enum { FA__COUNT = FA__SM(_CHAINS) };
-    float part[FA__COUNT * FA_ROWS];
-    int rescale = 0;
+    int part[FA__COUNT * FA_ROWS], over = 0;
+    FA__UNROLL
+    for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = FA__ANY_SCORE;
+    FA__UNROLL
+    for (int c = 0; c < FA_COLS; c += 2)
+        FA__UNROLL
+        for (int r = 0; r < FA_ROWS; r++) {
+            int i = c / 2 % FA__COUNT * FA_ROWS + r, next = c + 1 < FA_COLS ? c + 1 : c;
+            part[i] = fa__max3((int)fa__bits(s[FA__SM(_AT)(r, c)]), (int)fa__bits(s[FA__SM(_AT)(r, next)]), part[i]);
+        }
+    FA__UNROLL
+    for (int i = 0; i < FA__COUNT * FA_ROWS; i++) over |= part[i] >= state->high[i % FA_ROWS];
+    return FA__OP(any)(over);
+#endif
+}
+
+/** First part of NAME_update(): raises each maximum that the tile exceeds by more than a little. Returns whether any was, on a
+ *  GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
+FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha) {
+    enum { FA__COUNT = FA__SM(_CHAINS) };
+    float part[FA__COUNT * FA_ROWS], reach = FA__STALE_LIMIT * fa__reciprocal(scale_log2);
+    int raised = 0;
     /* Several chains: the maximum and the sum are latency-bound otherwise. */
     FA__UNROLL
     for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = state->max[i % FA_ROWS];
@@ -121,19 +170,21 @@ FA__FN int FA__SM(_raise)(FA__SM(_state) * state, FA__SM(_step) * step, const fl
         }
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
-        float largest = part[r];
+        float largest = part[r], old = state->max[r];
         FA__UNROLL
         for (int h = 1; h < FA__COUNT; h++) largest = fa__maxf(part[h * FA_ROWS + r], largest);
         largest = FA__OP(row_max)(largest, FA_OWNERS);
-        float old = state->max[r];
-        int stale = (largest - old) * scale_log2 <= FA__STALE_LIMIT; /* false when both are -inf */
-        largest = stale ? old : largest;
-        step->offset[r] = largest == -INFINITY ? 0.0f : FA_WIDE ? -largest : -(largest * scale_log2);
-        alpha[r] = stale ? 0.0f : FA_WIDE ? (old + step->offset[r]) * scale_log2 : old * scale_log2 + step->offset[r];
-        rescale |= !stale;
-        state->max[r] = largest;
+        int stale = largest <= old + reach; /* true when both are -inf: nothing changes */
+        float max = stale ? old : largest, offset = FA__SM(_offset)(max, scale_log2);
+        FA__SM(_set_max)(state, r, max, reach);
+        alpha[r] = stale ? 0.0f : FA_WIDE ? (old + offset) * scale_log2 : old * scale_log2 + offset;
+        raised |= !stale;
     }
-    return rescale;
+#if FA__ARCH == FA_CPU
+    return raised;
+#else
+    return FA__OP(any)(raised);
+#endif
 }
 
 /** Second part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */
@@ -149,20 +200,22 @@ FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 }
 
 /** Last part: s[] becomes the weights, whose sum goes to the state. */
-FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, const FA__SM(_step) * step, float *s, float scale_log2) {
+FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, float *s, float scale_log2) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
-    float part[FA__COUNT * FA_ROWS];
+    float part[FA__COUNT * FA_ROWS], offset[FA_ROWS];
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) offset[r] = FA__SM(_offset)(state->max[r], scale_log2);
     FA__UNROLL
     for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = 0.0f;
     FA__UNROLL
     for (int c = 0; c < FA_COLS; c++) {
 #if FA__ARCH == FA_CPU
-        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, step->offset, FA_ROWS, FA_WIDE);
+        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, offset, FA_ROWS, FA_WIDE);
 #else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
-            s[at] = fa__exp2(FA_WIDE ? (s[at] + step->offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, step->offset[r]));
+            s[at] = fa__exp2(FA_WIDE ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
             part[i] += s[at];
         }
 #endif
@@ -180,14 +233,16 @@ FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, const FA__SM(_step) * step, f
  * Takes a tile of scores into the state. s[] becomes the weights exp2((s - max) * scale_log2), and alpha[] the
  * factors by which what was accumulated with earlier weights must be multiplied. Returns whether any factor differs
  * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
- * A schedule with something to do in between calls its parts, NAME_raise(), NAME_fade() and NAME_weigh().
+ * A schedule with something to do in between calls its parts: NAME_weigh(), after NAME_exceeds(), and if that says so
+ * NAME_raise(), and if that says so NAME_fade().
  */
 FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
-    FA__SM(_step) step;
-    int rescale = FA__SM(_raise)(state, &step, s, scale_log2, alpha);
-    FA__SM(_fade)(state, alpha);
-    FA__SM(_weigh)(state, &step, s, scale_log2);
-    return rescale;
+    int raised = (FA__EAGER || FA__SM(_exceeds)(state, s)) && FA__SM(_raise)(state, s, scale_log2, alpha);
+    if (FA__EAGER || raised) FA__SM(_fade)(state, alpha);
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) alpha[r] = FA__EAGER || raised ? alpha[r] : 1.0f;
+    FA__SM(_weigh)(state, s, scale_log2);
+    return raised;
 }
 
 /** Merges two states of the same rows over different columns into `state`. weight[] and other_weight[] are the
@@ -201,7 +256,7 @@ FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other,
         weight[r] = fa__exp2((state->max[r] - base) * scale_log2);
         other_weight[r] = fa__exp2((other->max[r] - base) * scale_log2);
         state->sum[r] = state->sum[r] * weight[r] + other->sum[r] * other_weight[r];
-        state->max[r] = largest;
+        FA__SM(_set_max)(state, r, largest, FA__STALE_LIMIT * fa__reciprocal(scale_log2));
     }
 }
 
@@ -217,11 +272,13 @@ FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *in
 }
 
 #undef FA__STALE_LIMIT
+#undef FA__ANY_SCORE
 #undef FA__SM
 #undef FA_M
 #undef FA_N
 #undef FA_ROWS
 #undef FA_COLS
 #undef FA_OWNERS
+#undef FA__EAGER
 #undef FA_WIDE
 #include <fa/arch/end.h>

@@ -124,6 +124,12 @@ FA_HOOK float fa__load_or_nan(const void *array, int64_t row, int i, int dtype, 
     return fa__from_bits((uint32_t)(known ? fa__load_int(words + i) : fa__load_int_if(there, words, i, -1)));
 }
 
+/* The largest of three; one instruction from sm_90 on. */
+FA_HOOK int fa__max3(int a, int b, int c) {
+    int d = b > c ? b : c;
+    return a > d ? a : d;
+}
+
 #if defined(__CUDA_ARCH__)
 /* ex2.approx.ftz: relative error 2^-22.5; ex2(-inf) = 0 (PTX ISA, ex2). */
 FA_HOOK float fa__exp2(float x) {

@@ -10,6 +10,7 @@
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
+#define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 
@@ -138,8 +139,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_vtile_commit)();
         FA__LOOP(_modify)(s.x, p, at, box, key0, masked, thread);
 
-        int rescale = FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha);
-        if (FA__OP(any)(rescale)) FA__LOOP(_pv_scale_rows)(&o, alpha);
+        if (FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_pv_pack)(&weights, s.x);
         if (!FA__TWO) {

@@ -79,7 +79,11 @@
 #endif
 #else
 #define FA__TABLE_LONG_FROM 0
+#if FA__TABLE_CROWDED == 2
+#define FA__TABLE_N 48
+#else
 #define FA__TABLE_N 64
+#endif
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_M / 16)
 #define FA__TABLE_RESIDENT 1

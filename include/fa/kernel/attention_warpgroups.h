@@ -45,6 +45,10 @@
 #endif
 #endif
 
+/* Whether to ask if a tile exceeds the maximum: not where registers are short, nor with ALiBi, under which the maximum of far
+ * keys is below 0, where the answer is always yes (fa/softmax.h). */
+#define FA__ASKS (FA__TABLE_CROWDED != 2 && !(FA__SCORE_NEEDS & FA__NEED_ALIBI))
+
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
 #undef FA_WARPS
@@ -125,98 +129,7 @@ FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
     fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].free));
 }
 
-/* ---- the order of work ---- */
-
-/* Without a mask all blocks take as long, and go round the thread blocks one by one; so they do with a mask that leaves
- * each about as much, a window, but forwards and backwards in turn, neighbours at the same time. With others, later blocks
- * mostly take longer, as under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which
- * take as long as any other pair; heads follow each other, whose K and V neighbours share in the cache. What would be
- * an incomplete last round of pairs, and one round before it, is handed out singly, the longest first, forwards and
- * backwards in turn. That comes within 1 to 3% of an even share (6% at worst, in what the tests time) without a
- * counter in memory. */
-typedef struct FA__LOOP(_order) {
-    uint32_t even; /* blocks take about as long */
-    uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads in pairs, and their pairs; other heads */
-    fa__divider by_blocks, by_pairs, by_rest_heads;
-} FA__LOOP(_order);
-
-static FA_UNUSED uint32_t FA__LOOP(_is_even)(const FA__PARAMS *p) {
-#if FA__MASK_IS_BAND
-    enum { FA__SAMPLES = 64 };
-    int64_t most = 0, sum = 0, count = 0;
-    uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES;
-    for (uint32_t block = 0; block < blocks; block += step, count++) {
-        fa_range keys = {0, 0};
-        fa_box box = FA__ATTN(__block)(p, 0, block, FA_BLOCK_M);
-        if (p->args.seqlen_k > 0) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
-        int64_t length = keys.begin < keys.end ? keys.end - keys.begin + FA_BLOCK_N : FA_BLOCK_N;
-        most = length > most ? length : most;
-        sum += length;
-    }
-    return most * count * 2 < sum * 3;
-#else
-    (void)p;
-    return (FA__MASK_NEEDS & FA__NEED_DOCUMENT) != 0;
-#endif
-}
-static FA_UNUSED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {
-    uint32_t heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
-    order->even = FA__LOOP(_is_even)(p);
-    order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
-    order->rest_heads = (thread_blocks + order->pairs - 1) / order->pairs;
-    if (order->rest_heads > heads) order->rest_heads = heads;
-    order->front_heads = heads - order->rest_heads;
-    order->front = order->front_heads * order->pairs;
-    order->by_blocks = fa__divider_of((uint32_t)p->blocks_m);
-    order->by_pairs = fa__divider_of(order->pairs);
-    order->by_rest_heads = fa__divider_of(order->rest_heads);
-}
-
-/* Where a thread block is in the order. */
-typedef struct FA__LOOP(_course) {
-    uint32_t pair, second, round;
-} FA__LOOP(_course);
-
-/* This thread block's item of the next round: rounds go forwards and backwards in turn. */
-FA__FN uint32_t FA__LOOP(_item)(FA__LOOP(_course) * at) {
-    uint32_t all = gridDim.x, me = blockIdx.x, round = at->round++;
-    return round * all + (round & 1 ? all - 1 - me : me);
-}
-
-/* The next block of queries, or one whose batch is -1. */
-FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
-    uint32_t all = gridDim.x;
-    fa_box none;
-    memset(&none, 0, sizeof none);
-    none.batch = -1;
-#if FA__HAS_MASK
-    if (order->even) {
-        uint32_t item = FA__LOOP(_item)(at), head = fa__divide(item, order->by_blocks);
-        return item < p->items ? FA__ATTN(__block)(p, head, item - head * (uint32_t)p->blocks_m, FA_BLOCK_M) : none;
-    }
-    while (at->pair < order->front) {
-        uint32_t head = fa__divide(at->pair, order->by_pairs), block = at->pair - head * order->pairs;
-        uint32_t other = (uint32_t)p->blocks_m - 1 - block, second = at->second;
-        at->second ^= 1;
-        if (second) at->pair += all;
-        if (!second) return FA__ATTN(__block)(p, head, block, FA_BLOCK_M);
-        if (other != block) return FA__ATTN(__block)(p, head, other, FA_BLOCK_M);
-    }
-    uint32_t ahead = order->front % all; /* these have had a pair more */
-    for (;;) {
-        uint32_t item = FA__LOOP(_item)(at);
-        if (item < ahead) continue;
-        item -= ahead;
-        uint32_t block = fa__divide(item, order->by_rest_heads);
-        if (block >= (uint32_t)p->blocks_m) return none;
-        return FA__ATTN(__block)(p, order->front_heads + item - block * order->rest_heads, block, FA_BLOCK_M);
-    }
-#else
-    (void)order;
-    uint32_t item = at->round++ * all + blockIdx.x;
-    return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
-#endif
-}
+#include <fa/kernel/attention_order.h>
 
 /* What a launch is given: parameters, maps of the tensors, and the order. */
 typedef struct FA__LOOP(_launch) {
@@ -483,7 +396,6 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last), v_slot = c->current.slot;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_softmax_state) before = c->state;
-    FA__LOOP(_softmax_step) step;
 
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
@@ -505,11 +417,12 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     /* While P V runs. */
     FA__LOOP(_apply)(c, plain);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
-    int rescale = FA__OP(any)(FA__LOOP(_softmax_raise)(&c->state, &step, c->s.x, scale_log2, alpha));
+    int exceeds = last || !FA__ASKS || FA__LOOP(_softmax_exceeds)(&c->state, c->s.x); /* a new block does */
+    int rescale = exceeds && FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     if (!(c->note & FA__LOOP(_last))) FA__LOOP(_await_tile)(c);
     if (FA__LOOP(_turns)) FA__LOOP(_settle)(c, &before, last, rescale, alpha);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = 0.0f;
-    FA__LOOP(_softmax_weigh)(&c->state, &step, c->s.x, scale_log2);
+    FA__LOOP(_softmax_weigh)(&c->state, c->s.x, scale_log2);
 
     if (!FA__LOOP(_turns)) FA__LOOP(_settle)(c, &before, last, rescale, alpha);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += last ? 0.0f : before.sum[r];
@@ -605,3 +518,4 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__TURNS
 #undef FA__REGISTERS
 #undef FA__PRODUCER_REGISTERS
+#undef FA__ASKS
