@@ -791,6 +791,17 @@ void NAME_hold(NAME_held *held, void *slots, const NAME_view *v, float fill);
  *  @param fill  that of NAME_hold() */
 void NAME_reach(NAME_held *held, void *slots, float fill);
 
+/** Of words in registers: NAME_get() makes floats anew from now on, which need no registers until then (GPU).
+ *  @param held what holds the row
+ *  @param none 0, which the compiler must not know */
+void NAME_renew(NAME_held *held, int none);
+
+/** Starts reading a piece of one vector into a slot (GPU). What is none of the row becomes 0.
+ *  @param slot  16 bytes of shared memory, which nobody else looks at
+ *  @param view  the row
+ *  @param piece its piece */
+void NAME_bring(void *slot, const NAME_view *view, int64_t piece);
+
 /** Returns when all that the calling thread holds is there. */
 void NAME_wait(void);
 
@@ -1023,6 +1034,20 @@ void NAME_sum2(float *a, float *b, fa_team *team, NAME_shared *shared);
  *  @param team    all of whose threads call
  *  @param shared  of the block */
 void NAME_moments(float *count, float *mean, float *squares, fa_team *team, NAME_shared *shared);
+
+/** The sum over the threads of a warp that are in the team (GPU).
+ *  @param x    the caller's
+ *  @param team all of whose threads call
+ *  @return     the same in all of them */
+float NAME_lanes_sum(float x, const fa_team *team);
+
+/** As NAME_moments(), of numbers that the threads of a warp, or of a team within one, know together (GPU).
+ *  @param count   of the caller's warp; becomes that of all, as the others do
+ *  @param mean    likewise
+ *  @param squares likewise
+ *  @param team    all of whose threads call
+ *  @param shared  of the block */
+void NAME_warps_moments(float *count, float *mean, float *squares, fa_team *team, NAME_shared *shared);
 
 /** Merges the states of an online softmax.
  *  @param max        the caller's largest; becomes that of all
