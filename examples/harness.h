@@ -215,39 +215,12 @@ static UNUSED void problem_free(problem *p) {
     free(p->host_q), free(p->host_k), free(p->host_v);
 }
 
-/* ------------------------------------------------------------------ launch */
+/* --------------------------------------------------------- launch and clock */
 
-#if ON_GPU
-/** Runs a kernel; returns at once. */
-static UNUSED void launch(void (*kernel)(problem), int blocks, int threads, const problem *p) {
-    void *arguments[] = {(void *)p};
-    CUDA(cudaLaunchKernel((const void *)kernel, dim3((unsigned)blocks), dim3((unsigned)threads), arguments, 0, 0));
-}
-#else
-typedef struct harness_job {
-    void (*kernel)(problem);
-    const problem *p;
-    int begin, end;
-} harness_job;
-static UNUSED void *harness_work(void *argument) {
-    harness_job job = *(harness_job *)argument;
-    for (harness_block = job.begin; harness_block < job.end; harness_block++) job.kernel(*job.p);
-    return NULL;
-}
-/** Runs the blocks on all cores, a contiguous part each. */
-static UNUSED void launch(void (*kernel)(problem), int blocks, int threads, const problem *p) {
-    pthread_t thread[256];
-    harness_job job[256];
-    int workers = cores();
-    (void)threads;
-    for (int i = 0; i < workers; i++) {
-        job[i].kernel = kernel, job[i].p = p;
-        job[i].begin = (int)((int64_t)blocks * i / workers), job[i].end = (int)((int64_t)blocks * (i + 1) / workers);
-        if (pthread_create(&thread[i], NULL, harness_work, &job[i])) DIE("cannot start a thread");
-    }
-    for (int i = 0; i < workers; i++) pthread_join(thread[i], NULL);
-}
-#endif
+#define PROBLEM problem
+#define LAUNCH launch
+#define SECONDS harness_seconds
+#include "run.h"
 
 /* ------------------------------------------------------------------ check */
 
@@ -316,30 +289,6 @@ static UNUSED double largest_error(const problem *p, void (*run)(const problem *
     return error;
 }
 
-/* ------------------------------------------------------------------ clock */
-
-/** Seconds that one of `repeats` runs in a row takes. */
-static UNUSED double harness_seconds(const problem *p, void (*run)(const problem *), int repeats) {
-#if ON_GPU
-    cudaEvent_t begin, end;
-    float ms;
-    CUDA(cudaEventCreate(&begin));
-    CUDA(cudaEventCreate(&end));
-    run(p); /* work ahead of the first event: the GPU never waits for the host */
-    CUDA(cudaEventRecord(begin, 0));
-    for (int i = 0; i < repeats; i++) run(p);
-    CUDA(cudaEventRecord(end, 0));
-    CUDA(cudaEventSynchronize(end));
-    CUDA(cudaEventElapsedTime(&ms, begin, end));
-    CUDA(cudaEventDestroy(begin));
-    CUDA(cudaEventDestroy(end));
-    return 1e-3 * ms / repeats;
-#else
-    double begin = now();
-    for (int i = 0; i < repeats; i++) run(p);
-    return (now() - begin) / repeats;
-#endif
-}
 static UNUSED int harness_order(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

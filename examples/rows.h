@@ -59,37 +59,10 @@ static UNUSED void rows_free(rows *p) {
     free(p->host_x), free(p->host_x2), free(p->host_gamma), free(p->host_beta), free(p->host_target);
 }
 
-#if ON_GPU
-/** Runs a kernel; returns at once. */
-static UNUSED void rows_launch(void (*kernel)(rows), int64_t blocks, int threads, const rows *p) {
-    void *arguments[] = {(void *)p};
-    CUDA(cudaLaunchKernel((const void *)kernel, dim3((unsigned)blocks), dim3((unsigned)threads), arguments, 0, 0));
-}
-#else
-typedef struct rows_job {
-    void (*kernel)(rows);
-    const rows *p;
-    int begin, end;
-} rows_job;
-static UNUSED void *rows_work(void *argument) {
-    rows_job job = *(rows_job *)argument;
-    for (harness_block = job.begin; harness_block < job.end; harness_block++) job.kernel(*job.p);
-    return NULL;
-}
-/** Runs the blocks on all cores, a contiguous part each. */
-static UNUSED void rows_launch(void (*kernel)(rows), int64_t blocks, int threads, const rows *p) {
-    pthread_t thread[256];
-    rows_job job[256];
-    int workers = cores();
-    (void)threads;
-    for (int i = 0; i < workers; i++) {
-        job[i].kernel = kernel, job[i].p = p;
-        job[i].begin = (int)(blocks * i / workers), job[i].end = (int)(blocks * (i + 1) / workers);
-        if (pthread_create(&thread[i], NULL, rows_work, &job[i])) DIE("cannot start a thread");
-    }
-    for (int i = 0; i < workers; i++) pthread_join(thread[i], NULL);
-}
-#endif
+#define PROBLEM rows
+#define LAUNCH rows_launch
+#define SECONDS rows_seconds
+#include "run.h"
 
 /** All threads of a block wait for each other, outside of FOR_THREADS. */
 #if ON_GPU
@@ -155,28 +128,6 @@ static UNUSED double rows_error(const rows *p, void (*run)(const rows *), const 
     }
     free(host), free(exact);
     return error;
-}
-
-static UNUSED double rows_seconds(const rows *p, void (*run)(const rows *), int repeats) {
-#if ON_GPU
-    cudaEvent_t begin, end;
-    float ms;
-    CUDA(cudaEventCreate(&begin));
-    CUDA(cudaEventCreate(&end));
-    run(p); /* work ahead of the first event: the GPU never waits for the host */
-    CUDA(cudaEventRecord(begin, 0));
-    for (int i = 0; i < repeats; i++) run(p);
-    CUDA(cudaEventRecord(end, 0));
-    CUDA(cudaEventSynchronize(end));
-    CUDA(cudaEventElapsedTime(&ms, begin, end));
-    CUDA(cudaEventDestroy(begin));
-    CUDA(cudaEventDestroy(end));
-    return 1e-3 * ms / repeats;
-#else
-    double begin = now();
-    for (int i = 0; i < repeats; i++) run(p);
-    return (now() - begin) / repeats;
-#endif
 }
 
 /** Checks both, times them in turns (median), prints a line for each. Returns what main() returns. */

@@ -46,6 +46,7 @@ FA_HOOK float fa_sigmoid(float x) {
 
 /** @name fa_silu: x / (1 + exp(-x)), the activation of SwiGLU (Shazeer, arXiv 2002.05202)
  *  @{ */
+#define FA__VECTORS_fa_silu 1 /* kernel/swiglu_rows.h has it in vectors for the CPU, too */
 FA_HOOK float fa_silu(const void *user, float x) {
     (void)user;
     return x * fa_sigmoid(x);

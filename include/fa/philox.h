@@ -96,21 +96,24 @@ FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offs
     return d;
 }
 
+/** Which of the four elements of a counter are kept: bits 0 to 3. The probability is not 0. */
+FA_HOOK uint32_t fa_dropout_kept4(const fa_dropout *d, uint64_t counter) {
+    const uint32_t last = (uint32_t)(d->threshold - 1); /* of the words that are dropped: comparisons of 32 bits */
+    const fa_random4 r = fa_philox(d->seed, counter);
+    uint32_t kept = 0;
+    for (int i = 0; i < 4; i++) kept |= (uint32_t)(r.word[i] > last) << i;
+    return kept;
+}
+
 /** Which of the elements `element` to `element` + 3 are kept: bits 0 to 3. Up to 4 of them may be before element 0, which
  *  is in the middle of a counter's words then, too: `element` wraps. */
 FA_HOOK uint32_t fa_dropout_kept(const fa_dropout *d, uint64_t element) {
     const unsigned phase = (unsigned)element % 4u;
     const uint64_t counter = d->offset + (element + 4) / 4 - 1;
-    const uint32_t last = (uint32_t)(d->threshold - 1); /* of the words that are dropped: comparisons of 32 bits */
-    fa_random4 r;
-    uint32_t kept = 0;
+    uint32_t kept;
     if (d->threshold == 0) return 15u;
-    r = fa_philox(d->seed, counter);
-    for (int i = 0; i < 4; i++) kept |= (uint32_t)(r.word[i] > last) << i;
-    if (phase) { /* they are the last of these four and the first of the next */
-        r = fa_philox(d->seed, counter + 1);
-        for (int i = 0; i < 4; i++) kept |= (uint32_t)(r.word[i] > last) << (4 + i);
-    }
+    kept = fa_dropout_kept4(d, counter);
+    if (phase) kept |= fa_dropout_kept4(d, counter + 1) << 4; /* they are the last of these four and the first of the next */
     return kept >> phase & 15u;
 }
 

@@ -33,8 +33,8 @@
  * | FA_THREADS | no       | 32              | threads of the team among which these are divided; the CPU has one |
  * | FA_HOLD    | no       | FA_FRAGMENT     | what NAME_hold() holds a row in: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() lets be kept as floats (CPU) |
- * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if that is known: some may be empty; FA_SHARED then always has slots (GPU) |
- * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that (GPU) |
+ * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if that is known: some may be empty; FA_SHARED then always has slots, and FA_FRAGMENT holds all (GPU) |
+ * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME and FA_DTYPE stay defined |
  *
@@ -54,7 +54,7 @@
  *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
  *     const float *NAME_weights(w, view, piece, part, row, dtype, missing)   the elements of a row of any type, such as weights
  *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
- *                                            where there is none or `row` is NULL
+ *                                            where there is none or `row` is NULL (FA_WHOLE 2: anything where there is no column)
  *     NAME_put(view, piece, row, x)          writes x[] to a row of floats that is aligned to 16 bytes and has room for a
  *                                            multiple of 16; for views of such alignment
  *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h): that of column 0 is number
@@ -73,6 +73,10 @@
  *     const float *NAME_look(x, held, view, piece)   the piece: in x[], or where it is
  *     NAME_ahead(view, piece)                asks for what comes behind the piece in memory, for whoever computes long before he
  *                                            reads it (CPU)
+ *     NAME_renew(held, none)                 of words in registers: from now on NAME_get() makes floats anew; none is a 0 that the
+ *                                            compiler does not know (GPU)
+ *     NAME_bring(slot, view, piece)          starts reading a piece of one vector into a slot of the caller's; what is none of the row
+ *                                            becomes 0 (GPU)
  *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds one
  *     int NAME_keeps(view, tensors)          whether the floats of so many rows are better kept than got again: NAME_KEPT
  *                                            pieces at most if that is one row, else one
@@ -186,9 +190,20 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     d.dropout = dropout;
     d.first = first;
     d.kept = 0;
+#if FA_WHOLE == 2
+    /* The row begins with a counter, and so does each vector: two at a time, to hide their latencies behind each other. */
+    uint64_t counter = dropout->offset + (first + (uint64_t)FA__ROW(_col)(v, 0, 0)) / 4;
+    FA__ROLL
+    for (int at = 0; dropout->threshold > 0 && at < FA_PIECES * FA__ROW(_LENGTH) && at * v->threads < (int)v->cols; at += FA__ROW(_LENGTH)) {
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_LENGTH); i += 4) d.kept |= fa_dropout_kept4(dropout, counter + (uint64_t)i / 4) << ((at + i) % 32);
+        counter += (uint64_t)(unsigned)(FA__ROW(_LENGTH) / 4 * v->threads);
+    }
+#else
     FA__ROLL
     for (int piece = 0; FA__ROW(__EARLY) && dropout->threshold > 0 && piece < FA_PIECES; piece++)
         d.kept |= FA__ROW(__draw)(v, piece, 0, FA__ROW(_LENGTH), first, dropout) << piece * FA__ROW(_LENGTH) % 32;
+#endif
     return d;
 }
 FA__FN_CALLED void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t piece, const FA__ROW(_drawn) * d) {

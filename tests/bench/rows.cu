@@ -8,13 +8,17 @@
  * A matrix has about `elements` elements, however long its rows are. Useful bytes count each matrix that a direction must
  * read or write once; weights and a value for each row are free. Time is the median of `repeat` rounds, in each of which
  * the copies and every instance, both ways, run once, in rotating order; bench.h empties the L2 cache before each.
- * The copy is the faster of two on a GPU, the driver's and a kernel's, and memcpy() by all threads on the CPU. Where
- * a direction only reads matrices, it is compared with a kernel, or threads, that only read. */
+ * The copy is the faster of two: the driver's and a kernel's on a GPU, memcpy() by all threads and, on x86-64, stores past the
+ * caches on the CPU, where the same threads have touched the memory first. Where a direction only reads matrices, it is compared
+ * with a kernel, or threads, that only read. */
 #include "bench.h"
 #include "rows_kernels.h"
 
 #if !ON_GPU
 #include <pthread.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 #endif
 
 enum { MAX_INSTANCES = 64, MAX_REPEAT = 256, MAX_COLUMNS = 16, SAMPLED = 24 };
@@ -38,6 +42,11 @@ typedef struct {
     const void *from;
     void *to;
     size_t bytes;
+    size_t first; /* of fill(): the number of the first element, */
+    int dtype;    /* and what they are */
+    uint32_t stream;
+    float deviation;
+    size_t *found; /* by count_nan() */
 } transfer;
 
 #if ON_GPU
@@ -85,12 +94,38 @@ static void *copy_part(void *part) {
     memcpy(t->to, t->from, t->bytes);
     return NULL;
 }
+#if defined(__x86_64__)
+static void *stream_part(void *part) {
+    const transfer *t = (const transfer *)part;
+    for (size_t i = 0; i < t->bytes / 64; i++) {
+        const __m128i *from = (const __m128i *)t->from + 4 * i;
+        __m128i *to = (__m128i *)t->to + 4 * i, a = from[0], b = from[1], c = from[2], d = from[3];
+        _mm_stream_si128(to, a), _mm_stream_si128(to + 1, b), _mm_stream_si128(to + 2, c), _mm_stream_si128(to + 3, d);
+    }
+    _mm_sfence();
+    return NULL;
+}
+#endif
 static void *read_part(void *part) {
     const transfer *t = (const transfer *)part;
     const uint64_t *from = (const uint64_t *)t->from;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < t->bytes / 8; i++) sum += from[i];
-    sink = sum;
+    uint64_t sum[8] = {0};
+    for (size_t i = 0; i < t->bytes / 64; i++)
+        for (int j = 0; j < 8; j++) sum[j] ^= from[8 * i + (size_t)j];
+    sink = sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
+    return NULL;
+}
+static void *fill_part(void *part) {
+    const transfer *t = (const transfer *)part;
+    for (size_t i = 0; i < t->bytes / (size_t)fa_dtype_bytes(t->dtype); i++)
+        fa_store_element(t->to, (int64_t)i, t->dtype, element(t->stream, t->first + i, t->deviation));
+    return NULL;
+}
+static void *count_part(void *part) {
+    const transfer *t = (const transfer *)part;
+    size_t found = 0;
+    for (size_t i = 0; i < t->bytes / (size_t)fa_dtype_bytes(t->dtype); i++) found += (size_t)is_nan(t->to, i, t->dtype);
+    __atomic_fetch_add(t->found, found, __ATOMIC_RELAXED);
     return NULL;
 }
 static void share(void *(*work)(void *), const void *what) {
@@ -102,7 +137,9 @@ static void share(void *(*work)(void *), const void *what) {
     size_t each = (all->bytes / (size_t)count + 4095) / 4096 * 4096;
     for (int i = 0; i < count; i++) {
         size_t begin = (size_t)i * each < all->bytes ? (size_t)i * each : all->bytes;
+        part[i] = *all;
         part[i].from = (const char *)all->from + begin, part[i].to = (char *)all->to + begin;
+        part[i].first = begin / (size_t)fa_dtype_bytes(all->dtype ? all->dtype : FA_F32);
         part[i].bytes = all->bytes - begin < each ? all->bytes - begin : each;
     }
     while (started < count - 1 && !pthread_create(&thread[started], NULL, work, &part[started])) started++;
@@ -111,7 +148,12 @@ static void share(void *(*work)(void *), const void *what) {
 }
 static void run_copy(const void *what) { share(copy_part, what); }
 static void run_read(const void *what) { share(read_part, what); }
+#if defined(__x86_64__)
+static void run_stream(const void *what) { share(stream_part, what); }
+static void (*const plain[])(const void *) = {run_copy, run_stream, run_read};
+#else
 static void (*const plain[])(const void *) = {run_copy, run_read};
+#endif
 #endif
 enum { PLAIN = sizeof plain / sizeof plain[0] }; /* the last one reads */
 
@@ -159,11 +201,13 @@ static void gather(float *to, const void *from, int64_t rows, int64_t cols, int6
     for (int64_t row = 0; row < rows; row++) to[row] = fa_load_element(from, row * cols + col, dtype);
 }
 static void fill(void *to, size_t count, int dtype, uint32_t stream, float deviation) {
-    for (size_t i = 0; i < count; i++) fa_store_element(to, (int64_t)i, dtype, element(stream, i, deviation));
+    transfer t = {to, to, count * (size_t)fa_dtype_bytes(dtype), 0, dtype, stream, deviation, NULL};
+    share(fill_part, &t);
 }
 static size_t count_nan(const void *from, size_t count, int dtype) {
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) found += (size_t)is_nan(from, i, dtype);
+    transfer t = {from, (void *)(uintptr_t)from, count * (size_t)fa_dtype_bytes(dtype), 0, dtype, 0, 0, &found};
+    share(count_part, &t);
     return found;
 }
 #endif
@@ -194,7 +238,7 @@ static void make_data(instance *it, int64_t fewest_cols, int64_t most_cols) {
             continue;
         }
         if (t->deviation > 0) fill(it->data[i], count, dtype_of(it, t), (uint32_t)i, t->deviation);
-        else device_poison(it->data[i], count * size_of(it, t)); /* and its pages are there */
+        else fill(it->data[i], count, dtype_of(it, t), 0, 1); /* its pages are there */
     }
 }
 static void free_data(instance *it) {
@@ -338,9 +382,11 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
     kernel_call calls[2 * MAX_INSTANCES];
     int64_t rows = (int64_t)elements / cols;
     int contestants = PLAIN + 2 * count;
-    transfer t = {group[0]->data[0], NULL, elements * (size_t)fa_dtype_bytes(group[0]->dtype)};
+    transfer t;
+    memset(&t, 0, sizeof t);
+    t.from = group[0]->data[0], t.bytes = elements * (size_t)fa_dtype_bytes(group[0]->dtype);
     t.to = device_alloc(t.bytes);
-    device_poison(t.to, t.bytes);
+    fill(t.to, elements, group[0]->dtype, 0, 1); /* its pages are there */
     for (int i = 0; i < 2 * count; i++) {
         kernel_call call = {group[i / 2], i % 2, rows, cols};
         const char *what;

@@ -775,6 +775,28 @@ static void streams(const kind *k, int64_t cols, rng *r) {
     delete_problem(&p);
 }
 
+/* As many rows as keep all blocks of a sweep busy, whether accesses of 16 bytes can be made or not: the workspace is enough. */
+static void many_rows(const kind *k, int64_t cols) {
+    const int64_t rows = 2200;
+    const int bytes = fa_dtype_bytes(k->dtype);
+    const size_t all = (size_t)(rows * cols * bytes);
+    void *data = memory_new(place, all), *sums = memory_new(place, 2 * sizeof(float) * (size_t)cols);
+    for (int odd = 0; odd < 2; odd++) {
+        fa_layernorm_args a;
+        memset(&a, 0, sizeof a);
+        a.rows = rows - odd, a.cols = cols, a.eps = 1;
+        a.x = a.d_y = a.d_x = fa_matrix_of((char *)data + odd * bytes, cols);
+        a.d_gamma = sums, a.d_beta = k->centered ? (char *)sums + sizeof(float) * (size_t)cols : NULL;
+        a.workspace_bytes = k->workspace(&a);
+        a.workspace = memory_new(place, a.workspace_bytes);
+        fa_status status = k->backward(&a, 0);
+        tap_ok(status == FA_OK && cudaDeviceSynchronize() == cudaSuccess, "%s, %lld columns: the workspace is enough for many %s rows (%s)",
+               k->name, (long long)cols, odd ? "odd" : "even", fa_status_string(status));
+        memory_delete(place, a.workspace, a.workspace_bytes);
+    }
+    memory_delete(place, data, all), memory_delete(place, sums, 2 * sizeof(float) * (size_t)cols);
+}
+
 static void on_the_host(rng *r) {
     const kind host = {"n_host", FA_F32, FA_F32, 1, n_host_forward, n_host_backward, n_host_workspace};
     form s = full(9, 777);
@@ -810,6 +832,7 @@ int main(void) {
     far_apart(&r);
 #if defined(__CUDACC__)
     for (int i = 0; i < KINDS; i += 5) streams(&kinds[i], 1000, &r), streams(&kinds[i], 300000, &r);
+    for (int64_t cols = 64; cols <= 65536; cols *= 4) many_rows(&kinds[2], cols), many_rows(&kinds[3], cols);
     on_the_host(&r);
 #endif
     return tap_end();

@@ -5,6 +5,7 @@
  * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
 
 #define FA__CE_FAR 1e6f
+#define FA__CE_MUCH 16.0f
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
@@ -58,6 +59,15 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
             seen->total += FA__LOOP(_reduce_sum_of)(x, count);
             FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
+#if FA__LANES == 1 /* once a largest is known, weights may as well be relative to it, unless a much larger one comes: one pass less */
+        if (seen->max > -INFINITY) {
+            float now, sum = FA__LOOP(_reduce__exp_sum_max_of)(&now, x, count, seen->max, FA__LOG2_E);
+            if (now - seen->max < FA__CE_MUCH) {
+                seen->sum += sum;
+                continue;
+            }
+        }
+#endif
         float largest = FA__LOOP(_reduce_max_of)(x, count, seen->max), base = largest == -INFINITY ? 0.0f : largest;
         seen->sum *= fa__exp2((seen->max - base) * FA__LOG2_E);
         seen->sum += FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
@@ -156,6 +166,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
+        FA__LOOP(_row_ahead)(&in, piece);
         FA__LOOP(_row_get)(x, &held, &in, piece);
         if (ignored) {
             FA__UNROLL
@@ -186,3 +197,4 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
 }
 #endif
 #undef FA__CE_FAR
+#undef FA__CE_MUCH

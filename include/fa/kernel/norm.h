@@ -13,16 +13,16 @@ FA__REQUIRE(0, "FA_WEIGHT_DTYPE, the type of the weights, is not FA_F32, FA_F16,
 
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
-typedef struct FA__PARAMS {
+typedef struct FA__PARAMS { /* what a forward looks at lies together: constants are fetched from memory, too */
     fa__rows rows;
-    fa__sums sums;
     fa_matrix x, residual, sum, y;           /* `sum` of the backward: what was normalised */
-    fa_matrix d_y, d_sum, d_x, d_residual;
     const void *gamma, *beta;
     float *mean, *rstd; /* the backward's: NULL if they are to be computed again */
     float inverse_cols, eps;
-    int plain; /* neither dropout nor residual */
+    int plain; /* neither dropout, nor residual, nor sum (forward) */
     fa_dropout dropout;
+    fa_matrix d_y, d_sum, d_x, d_residual;
+    fa__sums sums;
 } FA__PARAMS;
 
 #define FA__BODY <fa/kernel/norm_rows.h>
@@ -95,12 +95,12 @@ static FA_UNUSED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_A
     p->sums.totals[1] = a->d_beta;
     if (backward && !(a->mean && a->rstd)) p->mean = p->rstd = NULL;
 #endif
-    p->rows.even = even && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0;
+    p->rows.even = even && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0 && a->cols * bytes % 16 == 0;
     p->sums.wanted = p->sums.totals[0] || p->sums.totals[1];
-    p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + (a->residual.data != NULL);
+    p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + summed;
     p->inverse_cols = a->cols > 0 ? 1.0f / (float)a->cols : 0.0f;
     p->eps = a->eps;
-    p->plain = !summed;
+    p->plain = !summed && !source_is_sum;
     p->dropout = fa_dropout_of(a->dropout, a->seed, a->offset);
     return FA_OK;
 }
@@ -136,8 +136,14 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
     p.sums.totals[1] = args->d_beta;
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
-    if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
-    return fa__sums_bytes(&p.sums, &p.rows);
+    size_t most = 0;
+    for (int even = 0; even < 2; even++) { /* whatever the matrices look like */
+        p.rows.even = even && args->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
+        if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
+        const size_t bytes = fa__sums_bytes(&p.sums, &p.rows);
+        if (bytes > most) most = bytes;
+    }
+    return most;
 }
 
 #undef FA__PARAMS

@@ -13,6 +13,7 @@ typedef struct FA__LOOP(_flight) {
     float mean, rstd;
 } FA__LOOP(_flight);
 
+#if FA__ARCH == FA_CPU
 /* The statistics of a row are found piece by piece, and those of pieces merged. */
 typedef struct FA__LOOP(_moments) {
     float number, mean, squares;
@@ -54,6 +55,38 @@ FA__FN void FA__LOOP(_measured)(FA__LOOP(_flight) * f, const FA__PARAMS *p, FA__
     f->mean = m->mean;
     f->rstd = fa__rsqrt(m->squares * p->inverse_cols + p->eps);
 }
+#else
+/* The statistics of a row are found in two looks at its pieces: the sum, of which the mean of a warp is made, and the squares about
+ * that. */
+enum { FA__LOOP(_MEAN), FA__LOOP(_SQUARES), FA__LOOP(_FIRST_LOOK) = FA__CENTERED ? FA__LOOP(_MEAN) : FA__LOOP(_SQUARES) };
+typedef struct FA__LOOP(_looks) {
+    float all, number, mean, rstd;
+} FA__LOOP(_looks);
+FA__FN void FA__LOOP(_look)(FA__LOOP(_looks) * l, int look, float *x, const FA__LOOP(_row_view) * in, int64_t piece) {
+    FA__LOOP(_row_pad)(x, in, piece, l->mean);
+    if (look == FA__LOOP(_MEAN)) l->number += (float)FA__LOOP(_row_real)(in, piece);
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) x[i] -= l->mean;
+    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, FA__LOOP(_row_LENGTH)) : FA__LOOP(_reduce_dot_of)(x, x, FA__LOOP(_row_LENGTH));
+}
+/* After all pieces; after the second look the mean and rstd are those of the row. */
+FA__FN void FA__LOOP(_looked)(FA__LOOP(_looks) * l, int look, const FA__PARAMS *p, fa_team *team, FA__LOOP(_place) * place) {
+#if FA__CENTERED
+    l->all = FA__LOOP(_reduce_lanes_sum)(l->all, team);
+    if (look == FA__LOOP(_MEAN)) {
+        l->number = FA__LOOP(_reduce_lanes_sum)(l->number, team);
+        l->mean = l->number > 0.0f ? l->all * fa__reciprocal(l->number) : 0.0f;
+        l->all = 0.0f;
+        return;
+    }
+    FA__LOOP(_reduce_warps_moments)(&l->number, &l->mean, &l->all, team, place->shared);
+#else
+    (void)look;
+    l->all = FA__LOOP(_reduce_sum)(l->all, team, place->shared);
+#endif
+    l->rstd = fa__rsqrt(l->all * p->inverse_cols + p->eps);
+}
+#endif
 
 /* A part of gamma, or of beta, for the columns of a view of a segment. */
 FA__FN const float *FA__LOOP(_weights)(float *w, const FA__PARAMS *p, const FA__LOOP(_row_view) * view, int64_t segment, int64_t piece,
@@ -78,9 +111,8 @@ typedef struct FA__LOOP(_source) {
 } FA__LOOP(_source);
 
 /* What is normalised, a piece of it. */
-FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__LOOP(_source) * from, int64_t piece, const int plain) {
+FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__LOOP(_source) * from, int64_t piece) {
     FA__LOOP(_row_get)(x, &from->held, &from->x, piece);
-    if (plain) return;
     if (p->dropout.threshold > 0) FA__LOOP(_row_dropout)(x, &from->x, piece, &from->drawn);
     if (p->residual.data) {
         float add[FA__LOOP(_row_LENGTH)];
@@ -91,8 +123,10 @@ FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__L
     }
 }
 
-/* `plain`: known to have neither dropout nor residual. */
-FA__FN void FA__LOOP(_normalize)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
+#if FA__EVEN
+#include <fa/kernel/norm_even.h>
+#elif FA__ARCH == FA_CPU
+FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     const int real = row < p->rows.rows, first = real && team->thread == 0; /* who writes what there is one of */
     float kept[KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
@@ -100,21 +134,20 @@ FA__FN void FA__LOOP(_normalize)(const FA__PARAMS *p, int64_t row, fa_team *team
     FA__LOOP(_flight) f;
     from.x = FA__LOOP(_row_at)(fa__address(&p->x, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);
     from.residual = FA__LOOP(_whole)(&p->residual, p, row, &from.x);
-    const int keeps = FA__LOOP(_row_keeps)(&from.x, plain ? 2 : 1); /* without other tensors its words are enough */
+    const int keeps = FA__LOOP(_row_keeps)(&from.x, 1);
     int64_t pieces = FA__LOOP(_row_held_pieces)(&from.x);
     FA__LOOP(_row_hold)(&from.held, FA__LOOP(_slots)(place, p, 0), &from.x, 0.0f);
-    if (!plain && p->residual.data) FA__LOOP(_row_hold)(&from.held_residual, FA__LOOP(_slots)(place, p, 1), &from.residual, 0.0f);
-    if (!plain) from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
+    if (p->residual.data) FA__LOOP(_row_hold)(&from.held_residual, FA__LOOP(_slots)(place, p, 1), &from.residual, 0.0f);
+    from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
     FA__LOOP(_row_wait)();
 
     FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
-        if (pieces > 1) FA__LOOP(_row_ahead)(&from.x, piece);
-        FA__LOOP(_summand)(x, p, &from, piece, plain);
+        FA__LOOP(_row_ahead)(&from.x, piece);
+        FA__LOOP(_summand)(x, p, &from, piece);
         float middle = FA__LOOP(_middle)(x, &from.x, piece);
-        if (FA__CENTERED && FA__LOOP(_row_KNOWN) && !keeps) FA__LOOP(_summand)(x, p, &from, piece, plain); /* fewer registers */
         FA__LOOP(_measure)(x, &from.x, piece, middle, &m);
     }
     FA__LOOP(_measured)(&f, p, &m, team, place);
@@ -131,7 +164,7 @@ FA__FN void FA__LOOP(_normalize)(const FA__PARAMS *p, int64_t row, fa_team *team
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&from.x, piece);
-        if (!keeps) FA__LOOP(_summand)(x, p, &from, piece, plain);
+        if (!keeps) FA__LOOP(_summand)(x, p, &from, piece);
         if (p->sum.data) FA__LOOP(_row_store)(&sum, piece, x);
         FA__UNROLL
         for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
@@ -150,13 +183,6 @@ FA__FN void FA__LOOP(_normalize)(const FA__PARAMS *p, int64_t row, fa_team *team
         }
         FA__LOOP(_row_store)(&y, piece, x);
     }
-}
-FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    FA__LOOP(_normalize)(p, row, team, place, 0);
-}
-#if FA__ARCH != FA_CPU
-FA__FN void FA__LOOP(_forward_plain)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    FA__LOOP(_normalize)(p, row, team, place, 1);
 }
 #endif
 #endif
@@ -182,21 +208,27 @@ FA__FN void FA__LOOP(_backward_keep)(const FA__PARAMS *p, int64_t segment, const
     FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, 0, segment, team);
     float w[FA__LOOP(_row_PART)];
     FA__ROLL
-    for (int i = 0; i < FA__LOOP(_row_held_pieces)(&columns) * FA__LOOP(_row_PARTS); i++)
-        FA__LOOP(_keep)(place, i, FA__LOOP(_weights)(w, p, &columns, segment, i / FA__LOOP(_row_PARTS), i % FA__LOOP(_row_PARTS), 0));
+    for (int piece = 0; piece < FA__LOOP(_row_held_pieces)(&columns); piece++) {
+        FA__LOOP(_weights)(w, p, &columns, segment, piece, 0, 0);
+        FA__LOOP(_row_pad)(w, &columns, piece, 0.0f);
+        FA__LOOP(_keep)(place, piece, w);
+    }
 }
 #endif
 FA__FN void FA__LOOP(_backward_start)(const FA__PARAMS *p, int64_t row, int64_t segment, const fa_team *team,
                                       const FA__LOOP(_place) * place) {
     FA__LOOP(_row_held) held;
     FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
-    FA__LOOP(_row_view) s = FA__LOOP(_part)(&p->sum, p, row, segment, &columns);
-    FA__LOOP(_row_view) d_y = FA__LOOP(_part)(&p->d_y, p, row, segment, &columns);
-    FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &s, 0.0f);
-    FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 1), &d_y, 0.0f);
-    if (p->d_sum.data) {
-        FA__LOOP(_row_view) d_sum = FA__LOOP(_part)(&p->d_sum, p, row, segment, &columns);
-        FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 2), &d_sum, 0.0f);
+#if FA__EVEN
+    FA__UNROLL
+#else
+    FA__ROLL
+#endif
+    for (int tensor = 0; tensor < 3; tensor++) {
+        const fa_matrix *m = tensor == 0 ? &p->sum : tensor == 1 ? &p->d_y : &p->d_sum;
+        if (tensor == 2 && !m->data) break;
+        FA__LOOP(_row_view) part = FA__LOOP(_part)(m, p, row, segment, &columns);
+        FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, tensor), &part, 0.0f);
     }
 }
 FA__FN void FA__LOOP(_backward_peek)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row) {
@@ -256,21 +288,30 @@ FA__FN_CALLED void FA__LOOP(_products)(float *n, float *w, const FA__PARAMS *p, 
 FA__FN_CALLED void FA__LOOP(_again)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__LOOP(_terms) * of, int64_t row,
                                     fa_team *team, FA__LOOP(_place) * place) {
     float x[FA__LOOP(_row_LENGTH)];
+#if FA__ARCH == FA_CPU
     FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
-    FA__ROLL
     for (int64_t piece = 0; piece < FA__LOOP(_row_held_pieces)(&of->s); piece++) {
         FA__LOOP(_row_get)(x, &of->held_s, &of->s, piece);
         FA__LOOP(_measure)(x, &of->s, piece, FA__LOOP(_middle)(x, &of->s, piece), &m);
     }
     FA__LOOP(_measured)(f, p, &m, team, place);
+#else
+    FA__LOOP(_looks) l = {0.0f, 0.0f, 0.0f, 0.0f};
+    FA__ROLL
+    for (int look = FA__LOOP(_FIRST_LOOK); look <= FA__LOOP(_SQUARES); look++) {
+        FA__ROLL
+        for (int piece = 0; piece < (int)FA__LOOP(_row_held_pieces)(&of->s); piece++) {
+            FA__LOOP(_row_get)(x, &of->held_s, &of->s, piece);
+            FA__LOOP(_look)(&l, look, x, &of->s, piece);
+        }
+        FA__LOOP(_looked)(&l, look, p, team, place);
+    }
+    f->mean = l.mean, f->rstd = l.rstd;
+#endif
     if (row >= p->rows.rows) f->rstd = 0.0f; /* without eps that of nothing is infinite */
 }
 
-/* The sums over a piece of w and of w n, and the means over a row. */
-FA__FN void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const float *n, const float *w, int count) {
-    if (FA__CENTERED) *w_sum += FA__LOOP(_reduce_sum_of)(w, count);
-    *wn_sum += FA__LOOP(_reduce_dot_of)(w, n, count);
-}
+/* The means over a row of w and of w n, of their sums. */
 FA__FN void FA__LOOP(_means)(float *w_sum, float *wn_sum, const FA__PARAMS *p, fa_team *team, FA__LOOP(_place) * place) {
 #if FA__CENTERED
     FA__LOOP(_reduce_sum2)(w_sum, wn_sum, team, place->shared);
@@ -281,11 +322,19 @@ FA__FN void FA__LOOP(_means)(float *w_sum, float *wn_sum, const FA__PARAMS *p, f
     *wn_sum *= p->inverse_cols;
 }
 
+#if FA__LANES == 1
+#include <fa/kernel/norm_rows_cpu.h>
+#else
+/* The sums over a piece of w and of w n. */
+FA__FN void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const float *n, const float *w, int count) {
+    if (FA__CENTERED) *w_sum += FA__LOOP(_reduce_sum_of)(w, count);
+    *wn_sum += FA__LOOP(_reduce_dot_of)(w, n, count);
+}
+
 /* Finishes a row that is there, in place->slots: its gradients, and what it adds to the sums of columns. */
 FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t segment, fa_team *team, FA__LOOP(_place) * place,
                                        FA__LOOP(_flight) * f) {
-    enum { KEPT = FA__LOOP(_row_KNOWN) ? FA__LOOP(_row_KEPT) : 1 };
-    float kept_n[KEPT * FA__LOOP(_row_LENGTH)], kept_w[KEPT * FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
+    float n[FA__LOOP(_row_LENGTH)], w[FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
     FA__LOOP(_row_held) held_d_sum;
     FA__LOOP(_terms) of;
     FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
@@ -294,7 +343,7 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
     of.segment = segment;
     FA__LOOP(_row_view) d_sum = FA__LOOP(_part)(&p->d_sum, p, row, segment, &columns);
     const int64_t pieces = FA__LOOP(_row_held_pieces)(&of.s);
-    const int keeps = FA__LOOP(_row_keeps)(&of.s, 2), known = FA__CUT && p->sums.row_values != NULL;
+    const int known = FA__CUT && p->sums.row_values != NULL;
     FA__LOOP(_row_reach)(&of.held_s, FA__LOOP(_slots)(place, p, 0), 0.0f);
     FA__LOOP(_row_reach)(&of.held_d, FA__LOOP(_slots)(place, p, 1), 0.0f);
     FA__LOOP(_row_reach)(&held_d_sum, FA__LOOP(_slots)(place, p, 2), 0.0f);
@@ -306,7 +355,6 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
     else if (!p->rstd) FA__LOOP(_again)(f, p, &of, row, team, place);
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
-        float *n = kept_n + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0), *w = kept_w + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         FA__LOOP(_products)(n, w, p, &of, f, place, piece, 1);
         FA__LOOP(_add_up)(&w_mean, &wn_mean, n, w, FA__LOOP(_row_count)(&of.s, piece));
     }
@@ -314,14 +362,32 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
     else FA__LOOP(_means)(&w_mean, &wn_mean, p, team, place);
     w_mean *= -f->rstd, wn_mean *= -f->rstd;
 
-    FA__LOOP(_row_view) d_residual = FA__LOOP(_part)(&p->d_residual, p, row, segment, &columns);
-    FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&d_x), FA__LOOP(_row_stream)(&d_residual);
-    FA__UNROLL_PIECES
+#if FA__KEEPS
+    if (!p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
+        float weights[FA__LOOP(_row_LENGTH)];
+        const float by = wn_mean * f->rstd;
+        FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
+        FA__UNROLL
+        for (int piece = 0; piece < pieces; piece++) {
+            FA__LOOP(_row_get)(n, &of.held_s, &of.s, piece);
+            FA__LOOP(_row_get)(w, &of.held_d, &of.d_y, piece);
+            const float *gamma = FA__LOOP(_kept)(weights, place, piece);
+            FA__UNROLL
+            for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) n[i] = fmaf(w[i] * gamma[i], f->rstd, fmaf(n[i] - f->mean, by, w_mean));
+            if (p->d_sum.data) {
+                FA__LOOP(_row_get)(w, &held_d_sum, &d_sum, piece);
+                FA__UNROLL
+                for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) n[i] += w[i];
+            }
+            if (p->d_x.data) FA__LOOP(_row_store)(&d_x, piece, n);
+        }
+        return;
+    }
+#endif
+    FA__ROLL
     for (int64_t piece = 0; piece < pieces; piece++) {
-        float *n = kept_n + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0), *w = kept_w + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         const int count = FA__LOOP(_row_count)(&of.s, piece);
-        if (!keeps) FA__LOOP(_products)(n, w, p, &of, f, place, piece, 0);
+        FA__LOOP(_products)(n, w, p, &of, f, place, piece, 0);
         FA__UNROLL
         for (int i = 0; i < count; i++) n[i] = n[i] * wn_mean + (w[i] * f->rstd + w_mean);
         if (p->d_sum.data) {
@@ -329,43 +395,17 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
             FA__UNROLL
             for (int i = 0; i < count; i++) n[i] += w[i];
         }
-        if (p->d_residual.data) FA__LOOP(_row_store)(&d_residual, piece, n);
-        if (drops) FA__LOOP(_row_dropout)(n, &of.s, piece, &drawn);
-        if (p->d_x.data) FA__LOOP(_row_store)(&d_x, piece, n);
+        FA__ROLL
+        for (int which = 0; which < 2; which++) {
+            const fa_matrix *m = which ? &p->d_x : &p->d_residual;
+            FA__LOOP(_row_view) to = FA__LOOP(_part)(m, p, row, segment, &columns);
+            if (which && drops) FA__LOOP(_row_dropout)(n, &of.s, piece, &drawn);
+            if (m->data) FA__LOOP(_row_store)(&to, piece, n);
+        }
     }
 }
-
-FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    FA__LOOP(_flight) f;
-    FA__LOOP(_backward_start)(p, row, 0, team, place);
-    FA__LOOP(_row_wait)();
-    FA__LOOP(_backward_peek)(&f, p, row);
-    FA__LOOP(_backward_finish)(p, row, 0, team, place, &f);
-}
-
-/* The first pass over rows of several segments: what they need to know of the whole row. */
-FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    float n[FA__LOOP(_row_LENGTH)], w[FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
-    FA__LOOP(_flight) f;
-    FA__LOOP(_terms) of;
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, 0, team);
-    of.s = FA__LOOP(_part)(&p->sum, p, row, 0, &columns);
-    of.d_y = FA__LOOP(_part)(&p->d_y, p, row, 0, &columns);
-    of.segment = 0;
-    FA__LOOP(_row_hold)(&of.held_s, FA__LOOP(_slots)(place, p, 0), &of.s, 0.0f);
-    FA__LOOP(_row_hold)(&of.held_d, FA__LOOP(_slots)(place, p, 1), &of.d_y, 0.0f);
-    FA__LOOP(_row_wait)();
-    FA__LOOP(_backward_peek)(&f, p, row);
-    if (!p->rstd) FA__LOOP(_again)(&f, p, &of, row, team, place);
-    FA__UNROLL_PIECES
-    for (int64_t piece = 0; piece < FA__LOOP(_row_held_pieces)(&of.s); piece++) {
-        FA__LOOP(_products)(n, w, p, &of, &f, place, piece, 0);
-        FA__LOOP(_add_up)(&w_mean, &wn_mean, n, w, FA__LOOP(_row_count)(&of.s, piece));
-    }
-    FA__LOOP(_means)(&w_mean, &wn_mean, p, team, place);
-    if (row < p->rows.rows && team->thread == 0) {
-        float *found = p->sums.row_values + 4 * row;
-        found[0] = f.mean, found[1] = f.rstd, found[2] = w_mean, found[3] = wn_mean;
-    }
-}
+#endif
+#endif
+#if FA__DIRECTIONS == (FA__ROWS_FORWARD | FA__ROWS_BACKWARD) && FA__ARCH != FA_CPU
+#include <fa/kernel/norm_slots.h>
 #endif

@@ -78,9 +78,11 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int position = p->positions ? fa__load_int(p->positions + batch * p->seqlen + token) : p->offset + (int)token;
     const FA__LOOP(_row_view) first = FA__LOOP(_row_at)(NULL, at.cols, team);
     const FA__LOOP(_row_view) second = FA__LOOP(_row_at)(NULL, rest < at.cols ? rest : at.cols, team);
-    const int count = FA__LOOP(_row_count)(&first, 0);
+    const int count = FA__LOOP(_row_count)(&first, 0), looks = p->cos && !p->interleaved;
 
     for (int head = begin; head < end; head += step) {
+        /* Before the first loads: 2 to 3 % faster for few tokens than behind them on an H200. */
+        if (head == begin && looks) FA__LOOP(__look_up)(c, s, &first, p, at.first, position);
         const FA__ELEMENT *from[HEADS];
         FA__LOOP(_row_held) held[HEADS][2];
         FA__UNROLL
@@ -90,11 +92,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             FA__LOOP(_row_hold)(&held[i][0], FA__LOOP(_slots)(place, p, 2 * i), &in, 0.0f);
             FA__LOOP(_row_hold)(&held[i][1], FA__LOOP(_slots)(place, p, 2 * i + 1), &in2, 0.0f);
         }
-        if (head == begin) { /* while the first loads are under way */
+        if (head == begin && !looks) { /* while the first loads are under way */
             const int64_t col = at.first + FA__LOOP(_row_col)(&first, 0, 0);
-            if (p->cos && !p->interleaved) FA__LOOP(__look_up)(c, s, &first, p, at.first, position);
             FA__UNROLL
-            for (int h = 0; h < 2 && (!p->cos || p->interleaved); h++) {
+            for (int h = 0; h < 2; h++) {
                 int64_t pair = p->interleaved ? (col + h * p->second) / 2 : col + h * (count / 2);
                 FA__LOOP(__angles)(c + h * (count / 2), s + h * (count / 2), count / 2, p, pair, position);
             }
@@ -107,6 +108,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                 FA__LOOP(_row_view) in = FA__LOOP(_row_like)(from[i], &first), in2 = FA__LOOP(_row_like)(from[i] + p->second, &second);
                 FA__LOOP(_row_view) out = FA__LOOP(_row_like)(to, &first), out2 = FA__LOOP(_row_like)(to + p->second, &second);
                 if (p->rows.stream) FA__LOOP(_row_stream)(&out), FA__LOOP(_row_stream)(&out2);
+                FA__LOOP(_row_ahead)(&in, 0), FA__LOOP(_row_ahead)(&in2, 0);
                 FA__LOOP(_row_get)(a, &held[i][0], &in, 0);
                 FA__LOOP(_row_get)(b, &held[i][1], &in2, 0);
                 if (p->interleaved) {

@@ -22,7 +22,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
-        if (pieces > 1) FA__LOOP(_row_ahead)(&in, piece);
+        FA__LOOP(_row_ahead)(&in, piece);
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
         float largest = FA__LOOP(_reduce_max_of)(from, count, max);
         float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
@@ -78,6 +78,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const float *from_y = y, *from_d = d;
     for (int64_t piece = 0; piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
+        FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_d, piece);
         if (!p->log || keeps) from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
         from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
         sum += p->log ? FA__LOOP(_reduce_sum_of)(from_d, count) : FA__LOOP(_reduce_dot_of)(from_y, from_d, count);

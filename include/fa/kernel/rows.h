@@ -19,6 +19,9 @@ typedef struct fa__rows {
     int whole;          /* and fill what their teams hold (GPU) */
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
     int tensors;        /* that are held, of kernels with sums (GPU) */
+    int chunk;          /* pieces of a row that are in the slots at a time (norm_slots.h) */
+    int rounds, rest;   /* vectors of a row that every thread of a team has, and threads that have one more (GPU) */
+    int none[2];        /* zeros, which the compiler does not know (GPU) */
     int64_t rows_an_item; /* CPU */
     int stream;           /* the result is larger than caches are, and goes past them (CPU) */
 } fa__rows;
@@ -38,7 +41,7 @@ typedef struct fa__sums {
     int64_t segments; /* of a row, which share nothing but `row_values`; 1: rows are whole */
     int64_t length;   /* columns of a segment */
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
-    int whole;        /* rows are whole, and have a block each (GPU) */
+    int whole;        /* rows are of whole vectors, and not cut (GPU) */
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
     float *row_values; /* (rows, 4), in the workspace: what a first pass has found out about rows of several segments */

@@ -1,14 +1,15 @@
 /* rows_cpu.h: rows on the CPU: a core takes some rows at a time, and of each a piece that fits in its first-level cache. */
 #include <fa/arch/cpu/threads.h>
 
-#define FA__CPU_PIECE 1024    /* floats: 4 KB, so that a few tensors' fit in a first-level cache */
-#define FA__CPU_KEEP 64       /* pieces that are kept, 256 KB, in the second-level cache; longer rows are computed again */
+#define FA__CPU_PIECE 1280    /* floats: 5 KB, so that a few tensors' fit in a first-level cache, and lie at other addresses modulo 4 KB */
+#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the second-level cache; longer rows are computed again */
 #define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes of a result that goes past the caches: what a core has of a third level */
 #define FA__CPU_ITEM 65536    /* elements of a work item, at least */
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
 
 #define FA__CPU_WORKERS 256   /* that add up sums of columns, at most */
 #define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for eight */
+#define FA__CPU_HELD 262144   /* bytes of rows that are looked at twice, in the second-level cache */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
 #define FA__ISA FA__ISA_BASE
@@ -33,8 +34,10 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.pitch = fa__sums_pitch(p->rows.cols);
     p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
-    p->sums.segments = p->sums.stages = 1;
-    p->sums.length = p->rows.cols;
+    p->sums.stages = 1;
+    /* Where no sums are wanted, nothing is gained by segments; and their first pass needs a workspace. */
+    p->sums.length = p->sums.wanted ? (int64_t)FA__ROWS(_cpu_base_row_LENGTH) : p->rows.cols;
+    p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
     return FA_OK;
 }
 /* Adds what the workers have of some columns. */
@@ -92,4 +95,5 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_COST
 #undef FA__CPU_WORKERS
 #undef FA__CPU_ADDED
+#undef FA__CPU_HELD
 #undef FA__CPU_COLUMNS

@@ -18,7 +18,7 @@
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
         int64_t row = (int64_t)blockIdx.x * p.rows.teams;                                                                \
         int mine = (int)threadIdx.x >> p.rows.team_bits;                                                                 \
-        team.whole = FA__LOOP(_row_WHOLE) || (FA__SUMS && p.rows.whole);                                                 \
+        team.whole = FA__LOOP(_row_WHOLE);                                                                               \
         do FA__LOOP(direction)(&p, row + mine, &team, &place);                                                           \
         while ((row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                                                \
     }

@@ -1,8 +1,8 @@
 /* rows_gpu_sweep.h: rows on GPUs, of kernels with sums of columns over all rows (FA__SUMS).
  *
- * Forward: a team of lanes or a block holds a row in registers. Weights of columns come from the first-level cache. Rows that
- * are whole, and those of which only one tensor is read (FA__PARAMS's `plain`), have kernels with less code, fewer registers
- * and more of a row a thread.
+ * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes or a block, with kernels of their own where
+ * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the first-level cache. Any other rows
+ * are held in shared memory, by lanes, a block or a cluster.
  *
  * Backward: blocks stay. A team takes row after row, of which the next ones are on their way into shared memory. A thread has
  * the same columns in every row, whose weights it keeps in shared memory, and whose sums in registers. In the end the teams of
@@ -22,63 +22,74 @@
 
 /* ---- forward ---- */
 
+/* A thread has FA_PIECES vectors of a row. A block has 2 KB of y or more, so that there are never more blocks than a launch may
+ * have: no loop over rows. */
+#define FA__EVEN_KERNEL(direction, MOST, RESIDENT)                                                                       \
+    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+        __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
+        fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
+        FA__LOOP(direction)(&p, (int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits), &team, &place); \
+    }
+
 #define FA__VARIANT _held
 #define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(64)
+#define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
-#define FA_PIECES 1
-#define FA_WHOLE 1
+#define FA_PIECES 4
+#define FA_WHOLE 2
+#define FA__EVEN 1
 #include <fa/kernel/rows_gpu_parts.h>
-FA__TEAM_KERNEL(_forward_plain, 512, 2)
+FA__EVEN_KERNEL(_forward_plain, 512, 2)
+FA__EVEN_KERNEL(_forward, 512, 2)
 #undef FA__LOOP
 #undef FA__VARIANT
 
-/* Long rows of two tensors: a processor has two blocks, which take turns in loading and storing. */
+/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a processor take turns in loading and
+ * storing. */
 #define FA__VARIANT _wide
 #define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(128)
+#define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
-#define FA_PIECES 1
-#define FA_WHOLE 1
+#define FA_PIECES 8
+#define FA_WHOLE 2
+#define FA__EVEN 1
 #include <fa/kernel/rows_gpu_parts.h>
-FA__TEAM_KERNEL(_forward, 256, 2)
+FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #undef FA__LOOP
 #undef FA__VARIANT
 
-#define FA__VARIANT _any
-#define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(32)
-#define FA_THREADS 1
-#define FA_PIECES 1
-#include <fa/kernel/rows_gpu_parts.h>
-FA__TEAM_KERNEL(_forward, 512, 2)
-#undef FA__LOOP
-#undef FA__VARIANT
-
-/* Longer rows: in shared memory, or, if they are too long for that, read again. */
+/* Any other rows: in shared memory, or, if they are too long for that, read again. */
 #define FA__VARIANT _slots
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_parts.h>
-FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
-FA__ROWS_KERNEL(_first_pass, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#define FA__SLOT_KERNEL(direction)                                                                                            \
+    static __global__ void __launch_bounds__(FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+        FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0}; \
+        fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks); \
+        FA__LOOP(_reduce__greet)(&team, place.shared);                                                                        \
+        team.whole = p.rows.whole;                                                                                            \
+        const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;           \
+        int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;                                                          \
+        for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams) FA__LOOP(direction)(&p, row + mine, &team, &place); \
+    }
+FA__SLOT_KERNEL(_forward)
+FA__SLOT_KERNEL(_first_pass)
+#undef FA__SLOT_KERNEL
 #undef FA__LOOP
 #undef FA__VARIANT
 
 /* ---- backward ---- */
 
 #define FA__VARIANT _sweep
-#define FA__PIECES 2
-#define FA__WHOLE 1
-#include <fa/kernel/rows_gpu_sweep_kernel.h>
-#define FA__VARIANT _sweep_wide
-#define FA__PIECES 4
-#define FA__WHOLE 1
+#define FA__PIECES FA__SWEEP_EVEN
+#define FA__WHOLE 2
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 #define FA__VARIANT _sweep_any
-#define FA__PIECES 2
+#define FA__PIECES FA__SWEEP_ANY
 #define FA__WHOLE 0
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 
@@ -121,39 +132,42 @@ static FA_UNUSED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_st
     if (status != FA_OK) return status;
     whole.sums.segments = 1;
     whole.sums.length = p->rows.cols;
-    whole.rows.slot_bytes = whole.rows.whole = 0; /* it looks at them once, if statistics are known */
-    return fa__launch_rows(name, kernel, &whole.rows, scratch, &whole, stream);
+    whole.rows.team_bits = 30;
+    whole.rows.slot_bytes = FA__SLOT_CHUNK * FA__SLOT_THREADS * 16; /* it looks at them once, if statistics are known */
+    return fa__launch_rows(name, kernel, &whole.rows, scratch + 2 * (size_t)whole.rows.slot_bytes, &whole, stream);
 }
 
 static FA_UNUSED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stream stream) {
+    const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const struct {
         const void *kernel;
-        int bytes, most, plain, whole;
-    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 512, 1, 1},
-                {(const void *)FA__ROWS(_any_kernel_forward), 32, 512, 0, 0},
-                {(const void *)FA__ROWS(_wide_kernel_forward), 128, 256, 0, 1}};
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        for (int most = 128; most <= ways[i].most && (p->plain || !ways[i].plain); most *= 2) { /* small blocks, if these will do */
-            if (!fa__rows_fit(&p->rows, element, aligned, ways[i].bytes, most)) continue;
-            /* Whatever the number of rows, because it makes a difference to results. */
-            p->rows.whole = p->rows.even && p->rows.cols * element == (int64_t)p->rows.threads * ways[i].bytes;
-            if (p->rows.whole || !ways[i].whole) return fa__launch_rows(FA__STR(FA__ROWS()), ways[i].kernel, &p->rows, 0, p, stream);
-        }
+        int bytes, most, plain;
+    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 32, 1}, /* within warps if that can be */
+                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 32, 1},
+                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 256, 1},
+                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 256, 1},
+                {(const void *)FA__ROWS(_held_kernel_forward), 64, 512, 0}};
+    for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
+        const int64_t needed = (p->rows.cols * element + ways[i].bytes - 1) / ways[i].bytes;
+        if (needed > ways[i].most || (ways[i].plain && !p->plain)) continue;
+        fa__rows_teams(&p->rows, needed, 128);
+        p->rows.rounds = (int)(p->rows.cols * element / 16) / p->rows.threads;
+        p->rows.rest = (int)(p->rows.cols * element / 16) % p->rows.threads;
+        return fa__launch_rows(name, ways[i].kernel, &p->rows, 0, p, stream);
+    }
     const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
     const void *slots = (const void *)FA__ROWS(_slots_kernel_forward);
-    const int tensors = p->rows.tensors;
-    fa_status status = fa__rows_split(&p->rows, FA__STR(FA__ROWS()), slots, element, aligned, tensors, scratch);
+    fa_status status = fa__rows_slots(&p->rows, name, slots, element, aligned, scratch);
     if (status != FA_OK) return status;
-    return fa__launch_rows(FA__STR(FA__ROWS()), slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
+    return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)p->rows.tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 
 static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     (void)threads;
     if (!backward) return FA__ROWS(__run_forward)(p, aligned, stream);
-    const void *kernel = (const void *)FA__ROWS(_sweep_any_kernel_backward);
-    if (p->sums.whole) kernel = p->sums.pieces == 2 ? (const void *)FA__ROWS(_sweep_kernel_backward) : (const void *)FA__ROWS(_sweep_wide_kernel_backward);
+    const void *kernel = p->sums.whole ? (const void *)FA__ROWS(_sweep_kernel_backward) : (const void *)FA__ROWS(_sweep_any_kernel_backward);
     const size_t scratch = sizeof(FA__ROWS(_sweep_any_reduce_shared)) + (size_t)p->sums.weights_bytes;
     fa_status status = p->sums.segments > 1 ? FA__ROWS(__run_first_pass)(p, stream) : FA_OK;
     if (status == FA_OK && p->rows.rows > 0)
@@ -165,6 +179,7 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
     return status;
 }
 #undef FA__ADD_WARPS
+#undef FA__EVEN_KERNEL
 #undef FA__ROW_COLS
 #undef FA__ROWS_KERNEL
 #undef FA__TEAM_KERNEL

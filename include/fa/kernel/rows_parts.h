@@ -1,12 +1,15 @@
 /* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
  * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both),
- * FA__KEEPS, whether threads keep weights of columns from row to row, and FA__CUT, whether the row of a backward may be a
- * segment (default: 0; GPU). */
+ * FA__KEEPS, whether threads keep weights of columns from row to row, FA__CUT, whether the row of a backward may be a segment, and
+ * FA__EVEN, whether rows are of whole vectors (FA_WHOLE 2) that are held in pieces of one (default: 0; GPU). */
 #if !defined(FA__KEEPS)
 #define FA__KEEPS 0
 #endif
 #if !defined(FA__CUT)
 #define FA__CUT 0
+#endif
+#if !defined(FA__EVEN)
+#define FA__EVEN 0
 #endif
 #define FA__PART FA__CAT(FA__VARIANT, _reduce)
 #include <fa/reduce.h>
@@ -54,3 +57,4 @@ FA__FN const float *FA__LOOP(_kept)(float *x, const FA__LOOP(_place) * place, in
 #undef FA__DIRECTIONS
 #undef FA__KEEPS
 #undef FA__CUT
+#undef FA__EVEN

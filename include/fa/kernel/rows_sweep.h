@@ -9,10 +9,13 @@
 #include <fa/kernel/rows_launch.h>
 
 /** @cond PRIVATE */
-/* 512 threads with 128 registers each are what there is room for in a processor. A thread has two vectors of 16 bytes of each
- * tensor of a row; or four, if rows are whole and a block holds them only so. Longer rows are cut into segments. (Clusters were
+/* 512 threads with 128 registers each are what there is room for in a processor. A thread has four vectors of 16 bytes of each
+ * tensor of a row of whole vectors, of at least so many, and two of any other. Longer rows are cut into segments. (Clusters were
  * slower: a block that stays has one row at a time, and waits for the others of its cluster in each.) */
 #define FA__SWEEP_THREADS 512
+#define FA__SWEEP_EVEN 4
+#define FA__SWEEP_EVEN_FROM 16
+#define FA__SWEEP_ANY 2
 #define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
 /* As many rows of a team are in shared memory as it takes to have so many bytes of a processor on their way while one is
  * looked at. */
@@ -32,26 +35,22 @@ static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const
     s->segments = 1;
     s->length = r->cols;
     r->blocks = 1;
-    const int64_t row = fa__row_vectors(r, element_bytes, 1), block = 2 * FA__SWEEP_THREADS;
+    const int64_t row = fa__row_vectors(r, element_bytes, 1), block = FA__SWEEP_ANY * FA__SWEEP_THREADS;
     const int kept = weights * (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
-    const size_t wide = (size_t)row * (size_t)(16 * r->tensors + kept) + scratch;
-    s->pieces = 2;
-    s->whole = r->even && r->cols * element_bytes % 1024 == 0 && row > 64 && row <= block;
-    if (r->even && row > block && row <= 2 * block && row % 128 == 0 && wide <= (size_t)most) s->pieces = 4, s->whole = 1;
+    const int64_t warps = 32 * FA__SWEEP_EVEN; /* vectors of one */
+    const size_t even_bytes = (size_t)((row + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
+    s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && row <= FA__SWEEP_EVEN * FA__SWEEP_THREADS && even_bytes <= (size_t)most;
+    s->pieces = s->whole ? FA__SWEEP_EVEN : FA__SWEEP_ANY;
     int64_t needed = (row + s->pieces - 1) / s->pieces;
     if (needed > FA__SWEEP_THREADS) {
         needed = FA__SWEEP_THREADS;
         s->length = block * 16 / element_bytes;
         s->segments = (r->cols + s->length - 1) / s->length;
     }
-    const int vectors = s->pieces * 16;
-    for (r->threads = 1; r->threads < needed && r->threads < 32;) r->threads *= 2;
-    if (needed > 32) r->threads = (int)((needed + 31) / 32 * 32);
-    r->teams = r->threads <= 32 ? FA__SWEEP_LANE_BLOCK / r->threads : 1;
-    for (r->team_bits = 0; 1 << r->team_bits < r->threads;) r->team_bits++;
-    r->whole = r->even && s->length * element_bytes == (int64_t)r->threads * vectors && r->cols % s->length == 0 && r->teams == 1;
+    fa__rows_teams(r, needed, FA__SWEEP_LANE_BLOCK);
     const int threads = r->threads * r->teams;
-    r->slot_bytes = threads * vectors;
+    r->slot_bytes = threads * s->pieces * 16;
+    r->whole = r->even && s->length * element_bytes == r->slot_bytes && r->cols % s->length == 0 && r->teams == 1;
     s->weights_bytes = threads * s->pieces * kept;
     scratch += (size_t)s->weights_bytes;
     const size_t stage = (size_t)r->tensors * (size_t)r->slot_bytes;
@@ -70,6 +69,24 @@ static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const
     if (s->workers < 1) s->workers = 1;
     if (s->workers > teams) s->workers = teams;
     return FA_OK;
+}
+
+/* Rows of any kind in slots of shared memory (norm_slots.h): a team of one block takes a row of which a thread has four vectors,
+ * longer ones are split. Vectors that a thread has at a time of a row that there is no room for, or that is looked at once. */
+#define FA__SLOT_CHUNK 4
+static inline FA_UNUSED fa_status fa__rows_slots(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
+                                                 size_t scratch) {
+    const int64_t vectors = fa__row_vectors(r, element_bytes, aligned);
+    r->chunk = 1 << 30; /* all */
+    if (vectors <= FA__SLOT_CHUNK * FA__SLOT_THREADS) {
+        fa__rows_teams(r, (vectors + FA__SLOT_CHUNK - 1) / FA__SLOT_CHUNK, 128);
+        r->slot_bytes = FA__SLOT_CHUNK * r->threads * r->teams * 16;
+        return FA_OK;
+    }
+    fa_status status = fa__rows_split(r, name, kernel, element_bytes, aligned, r->tensors, scratch);
+    r->team_bits = 30; /* one team */
+    if (r->slot_bytes == 0) r->chunk = FA__SLOT_CHUNK, r->slot_bytes = FA__SLOT_CHUNK * FA__SLOT_THREADS * 16;
+    return status;
 }
 /** @endcond */
 

@@ -1,5 +1,7 @@
 /* swiglu_rows.h: a segment of a row: y = activation(gate) up, and the gradients. Elements do not wait for each other. */
 
+#define FA__IN_VECTORS (FA__LANES == 1 && FA__CAT(FA__VECTORS_, FA_ACTIVATION))
+
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
@@ -14,10 +16,18 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
+        FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_up, piece);
         const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece);
         const float *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
+#if FA__IN_VECTORS
+        for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) {
+            FA__CPU_OP(vec) gate = *(const FA__CPU_OP(any) *)(gates + i);
+            *(FA__CPU_OP(any) *)(x + i) = gate * FA__CPU_OP(sigmoid)(gate) * *(const FA__CPU_OP(any) *)(ups + i);
+        }
+#else
         FA__UNROLL
         for (int i = 0; i < count; i++) x[i] = FA_ACTIVATION(FA__USER(p), gates[i]) * ups[i];
+#endif
         FA__LOOP(_row_store)(&out, piece, x);
     }
 }
@@ -41,17 +51,28 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
+        FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_up, piece), FA__LOOP(_row_ahead)(&in_d, piece);
         const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece);
         const float *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
         const float *ds = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
+#if FA__IN_VECTORS
+        for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) {
+            FA__CPU_OP(vec) gate = *(const FA__CPU_OP(any) *)(gates + i), d_y = *(const FA__CPU_OP(any) *)(ds + i);
+            FA__CPU_OP(vec) share = FA__CPU_OP(sigmoid)(gate), y = gate * share;
+            *(FA__CPU_OP(any) *)(x + i) = d_y * *(const FA__CPU_OP(any) *)(ups + i) * (share + y * (1.0f - share));
+            *(FA__CPU_OP(any) *)(d + i) = d_y * y;
+        }
+#else
         FA__UNROLL
         for (int i = 0; i < count; i++) {
             float gate = gates[i], d_y = ds[i];
             x[i] = d_y * ups[i] * FA__CAT(FA_ACTIVATION, _grad)(FA__USER(p), gate);
             d[i] = d_y * FA_ACTIVATION(FA__USER(p), gate);
         }
+#endif
         FA__LOOP(_row_store)(&out_x, piece, x);
         FA__LOOP(_row_store)(&out_up, piece, d);
     }
 }
 #endif
+#undef FA__IN_VECTORS

@@ -13,9 +13,12 @@
  *   horner  the same, where p's register is
  *   max     the larger ones; b's where one is NaN
  *   widen   eight FA_F16 elements to floats, exactly
+ *   of_f16, of_bf16   as many halves as a vector has elements, to floats
  *   narrow  eight floats to FA_F16, to nearest even
  *   put_f16, put_bf16   two vectors of floats to as many bytes as one has, to nearest even; streamed: past the caches, to a
- *           multiple of these
+ *           multiple of these; by_unit: as fa__cpu_rounds_bf16() says
+ *   inverse 1 / x, to 2 units in the last place, of numbers between 2^-100 and 2^100
+ *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST (AVX-512)
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
  *   pieces, low, high, low2, high2   what a transposition is made of
  *
@@ -71,9 +74,17 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #define FA__CPU_TARGET_2
 #elif defined(__clang__)
-#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c")))
+#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c")))
+#elif __GNUC__ >= 10
+#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c,prefer-vector-width=512")))
 #else
 #define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")))
+#endif
+/* Whether its functions may have instructions of AVX512-BF16 in them, which they use if the processor knows them. */
+#if defined(__AVX512BF16__) || (!defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10))
+#define FA__CPU_BF16 1
+#else
+#define FA__CPU_BF16 0
 #endif
 #endif
 
@@ -115,6 +126,23 @@ static FA_UNUSED int fa__cpu_isa(void) {
     if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_AVX2;
 #endif
     return isa;
+}
+
+/* Whether AVX-512 code rounds to bf16 by one instruction. It takes subnormal numbers for 0, which are rounded in the other way. */
+static FA_UNUSED int fa__cpu_rounds_bf16(void) {
+#if defined(__x86_64__) && FA__CPU_BF16
+    static int known = -1; /* written once: all threads read it all the time */
+    int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (has < 0) {
+        uint32_t a = 7, b, c = 1, d;
+        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+        has = (int)(a >> 5 & 1);
+        __atomic_store_n(&known, has, __ATOMIC_RELAXED);
+    }
+    return has;
+#else
+    return 0;
+#endif
 }
 
 /* ---- vectors ---- */
@@ -167,16 +195,25 @@ FA__CPU_INLINE(0) void fa_cpu_narrow_0(fa_f16 *to, const float *from) {
     for (int i = 0; i < 8; i++) to[i] = fa_f16_from_float(from[i]);
 }
 
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_of_f16_0(const fa_f16 *from) {
+    fa_cpu_vec_0 v = {fa_f16_to_float(from[0]), fa_f16_to_float(from[1]), fa_f16_to_float(from[2]), fa_f16_to_float(from[3])};
+    return v;
+}
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_of_bf16_0(const fa_bf16 *from) {
+    fa_cpu_bits_0 v = {from[0], from[1], from[2], from[3]};
+    return (fa_cpu_vec_0)(v << 16);
+}
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_inverse_0(fa_cpu_vec_0 x) { return 1.0f / x; }
 FA__CPU_INLINE(0) void fa_cpu_put_f16_0(fa_f16 *to, fa_cpu_vec_0 a, fa_cpu_vec_0 b, int streamed) {
     float x[8];
     memcpy(x, &a, 16), memcpy(x + 4, &b, 16);
     (void)streamed;
     fa_cpu_narrow_0(to, x);
 }
-FA__CPU_INLINE(0) void fa_cpu_put_bf16_0(fa_bf16 *to, fa_cpu_vec_0 a, fa_cpu_vec_0 b, int streamed) {
+FA__CPU_INLINE(0) void fa_cpu_put_bf16_0(fa_bf16 *to, fa_cpu_vec_0 a, fa_cpu_vec_0 b, int streamed, int by_unit) {
     float x[8];
     memcpy(x, &a, 16), memcpy(x + 4, &b, 16);
-    (void)streamed;
+    (void)streamed, (void)by_unit;
     for (int i = 0; i < 8; i++) to[i] = fa_bf16_from_float(x[i]);
 }
 
@@ -244,6 +281,17 @@ FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_high2_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
     __asm__("vunpckhpd %1, %0, %0" : "+x"(a) : "x"(b));
     return a;
 }
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_of_f16_1(const fa_f16 *from) {
+    fa_cpu_vec_1 v;
+    __asm__("vcvtph2ps %1, %0" : "=x"(v) : "m"(*(const fa__halves *)from));
+    return v;
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_of_bf16_1(const fa_bf16 *from) {
+    fa_cpu_bits_1 v;
+    __asm__("vpmovzxwd %1, %0" : "=x"(v) : "m"(*(const fa__halves *)from));
+    return (fa_cpu_vec_1)(v << 16);
+}
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_inverse_1(fa_cpu_vec_1 x) { return 1.0f / x; } /* 2^-11, which vrcpps has, squared is not enough */
 FA__CPU_INLINE(1) void fa_cpu_widen_1(float *to, const fa_f16 *from) {
     fa_cpu_any_1 wide;
     __asm__("vcvtph2ps %1, %0" : "=x"(wide) : "m"(*(const fa__halves *)from));
@@ -295,6 +343,29 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_high2_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
     __asm__("vunpckhpd %1, %0, %0" : "+v"(a) : "v"(b));
     return a;
 }
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_f16_2(const fa_f16 *from) {
+    fa_cpu_vec_2 v;
+    __asm__("vcvtph2ps %1, %0" : "=v"(v) : "m"(*(const fa_cpu_any_1 *)(const void *)from));
+    return v;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_bf16_2(const fa_bf16 *from) {
+    fa_cpu_bits_2 v;
+    __asm__("vpmovzxwd %1, %0" : "=v"(v) : "m"(*(const fa_cpu_any_1 *)(const void *)from));
+    return (fa_cpu_vec_2)(v << 16);
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_inverse_2(fa_cpu_vec_2 x) {
+    fa_cpu_vec_2 near; /* 2^-14 */
+    __asm__("vrcp14ps %1, %0" : "=v"(near) : "v"(x));
+    return near * (2.0f - x * near);
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fraction_2(fa_cpu_vec_2 x) {
+    __asm__("vreduceps $9, %0, %0" : "+v"(x));
+    return x;
+}
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_raise_2(fa_cpu_vec_2 p, fa_cpu_vec_2 x) {
+    __asm__("vcmpnltps %2, %1, %%k1\n\tvscalefps %1, %0, %0%{%%k1%}%{z%}" : "+v"(p) : "v"(x), "v"(fa_cpu_splat_2(FA__EXP2_LOWEST)) : "k1");
+    return p;
+}
 FA__CPU_INLINE(2) void fa_cpu_widen_2(float *to, const fa_f16 *from) {
     fa_cpu_any_1 wide;
     __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const fa__halves *)from));
@@ -312,15 +383,13 @@ FA__CPU_INLINE(1) void fa_cpu_put_f16_1(fa_f16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1
     }
 }
 FA__CPU_INLINE(2) void fa_cpu_put_f16_2(fa_f16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed) {
-    fa_cpu_vec_1 low, high;
-    __asm__("vcvtps2ph $0, %1, %0" : "=v"(low) : "v"(a));
+    fa_cpu_vec_2 both;
+    fa_cpu_vec_1 high;
+    __asm__("vcvtps2ph $0, %1, %t0" : "=v"(both) : "v"(a));
     __asm__("vcvtps2ph $0, %1, %0" : "=v"(high) : "v"(b));
-    if (streamed) {
-        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[0]) : "v"(low));
-        __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[1]) : "v"(high));
-    } else {
-        memcpy(to, &low, 32), memcpy(to + 16, &high, 32);
-    }
+    __asm__("vinsertf64x4 $1, %1, %0, %0" : "+v"(both) : "v"(high));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(both));
+    else memcpy(to, &both, 64);
 }
 /* As fa_bf16_from_float() has it, in the upper halves: half of a unit is added, less the least if the result is even so far;
  * NaN becomes quiet. */
@@ -334,17 +403,34 @@ FA__CPU_INLINE(2) fa_cpu_bits_2 fa_cpu_round_bf16_2(fa_cpu_vec_2 v) {
     __asm__("vcmpordps %1, %1, %%k1\n\tvpaddd %2, %1, %0%{%%k1%}" : "+v"(rounded) : "v"(v), "v"(add) : "k1");
     return rounded;
 }
-FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed) {
+FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed, int by_unit) {
+    (void)by_unit;
     fa_cpu_bits_1 low = fa_cpu_round_bf16_1(a), high = fa_cpu_round_bf16_1(b);
     __asm__("vpsrld $16, %0, %0\n\tvpsrld $16, %1, %1\n\tvpackusdw %1, %0, %0\n\tvpermq $0xD8, %0, %0" : "+x"(low), "+x"(high));
     if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(low));
     else memcpy(to, &low, 32);
 }
-FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed) {
+FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed, int by_unit) {
     static const uint16_t uppers[32] __attribute__((aligned(64))) = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                                                      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
-    fa_cpu_bits_2 low = fa_cpu_round_bf16_2(a), high = fa_cpu_round_bf16_2(b);
-    __asm__("vpermt2w %2, %1, %0" : "+v"(low) : "v"(*(const fa_cpu_vec_2 *)(const void *)uppers), "v"(high));
+    fa_cpu_bits_2 low;
+    int subnormal = 1;
+#if FA__CPU_BF16
+    if (by_unit)
+        __asm__("vfpclassps $0x20, %1, %%k1\n\tvfpclassps $0x20, %2, %%k2\n\tkortestw %%k1, %%k2"
+                : "=@ccnz"(subnormal)
+                : "v"(a), "v"(b)
+                : "k1", "k2");
+    if (!subnormal) __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(low) : "v"(a), "v"(b));
+#else
+    (void)by_unit;
+#endif
+    if (subnormal) {
+        low = fa_cpu_round_bf16_2(a);
+        __asm__("vpermt2w %2, %1, %0"
+                : "+v"(low)
+                : "v"(*(const fa_cpu_vec_2 *)(const void *)uppers), "v"(fa_cpu_round_bf16_2(b)));
+    }
     if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(low));
     else memcpy(to, &low, 64);
 }

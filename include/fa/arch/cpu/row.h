@@ -62,10 +62,29 @@ FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, c
     memcpy(row + piece * FA__ROW(_LENGTH), x, sizeof *x * (size_t)FA__ROW(__real)(v, piece));
 }
 
+/* A vector of elements as floats; of the last `left` ones, where these are fewer, and then zeros. */
+FA__FN FA__CPU_OP(vec) FA__ROW(__vector)(const FA__ELEMENT *from, int left) {
+    FA__ELEMENT some[FA__ROW(_LANES)];
+    if (left < FA__ROW(_LANES)) {
+        memset(some, 0, sizeof some);
+        memcpy(some, from, sizeof *some * (size_t)left);
+        from = some;
+    }
+#if FA_DTYPE == FA_F16
+    return FA__CPU_OP(of_f16)(from);
+#elif FA_DTYPE == FA_BF16
+    return FA__CPU_OP(of_bf16)(from);
+#else
+    return *(const FA__CPU_OP(any) *)from;
+#endif
+}
 /* n elements to floats and back: whole vectors, the rest one by one. */
 FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
     int i = 0;
 #if FA_DTYPE == FA_F16
+#if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    for (; i + 16 <= n; i += 16) *(fa_cpu_any_2 *)(to + i) = fa_cpu_of_f16_2(from + i);
+#endif
     for (; i + 8 <= n; i += 8) FA__CPU_OP(widen)(to + i, from + i);
 #elif FA_DTYPE == FA_BF16
     for (; i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT))
@@ -80,12 +99,15 @@ FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
 FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float factor, int streamed) {
     int i = 0;
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA_DTYPE == FA_BF16
+    const int by_unit = fa__cpu_rounds_bf16();
+#endif
     for (; i + 2 * FA__ROW(_LANES) <= n; i += 2 * FA__ROW(_LANES)) {
         FA__CPU_OP(vec) a = *(const FA__CPU_OP(any) *)(from + i), b = *(const FA__CPU_OP(any) *)(from + i + FA__ROW(_LANES));
 #if FA_DTYPE == FA_F16
         FA__CPU_OP(put_f16)(to + i, a * factor, b * factor, streamed);
 #else
-        FA__CPU_OP(put_bf16)(to + i, a * factor, b * factor, streamed);
+        FA__CPU_OP(put_bf16)(to + i, a * factor, b * factor, streamed, by_unit);
 #endif
     }
 #else
@@ -119,6 +141,16 @@ FA__FN void FA__ROW(__write)(const FA__ROW(_view) * v, int64_t piece, const floa
 FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) { FA__ROW(__write)(v, piece, x, 1.0f); }
 FA__FN_CALLED void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const float *x, float factor) {
     FA__ROW(__write)(v, piece, x, factor);
+}
+
+FA__FN const FA__ELEMENT *FA__ROW(__piece)(const FA__ROW(_view) * v, int64_t piece) { return v->first + piece * FA__ROW(_LENGTH); }
+/* Asks for memory into the second-level cache. A hint, which reads nothing: what is behind a matrix may be nobody's. */
+FA__FN void FA__ROW(__ask)(uintptr_t from, int count) {
+    for (uintptr_t at = 0; at < (uintptr_t)count * sizeof(FA__ELEMENT); at += 64) __builtin_prefetch((const void *)(from + at), 0, 2);
+}
+/* As much as this piece is, a piece's length further on: the next piece, or rows that come next. */
+FA__FN void FA__ROW(_ahead)(const FA__ROW(_view) * v, int64_t piece) {
+    FA__ROW(__ask)((uintptr_t)v->first + (uintptr_t)(piece + 1) * (FA__ROW(_LENGTH) * sizeof(FA__ELEMENT)), FA__ROW(__real)(v, piece));
 }
 
 /* A part is a piece, which is read when it lands. */
@@ -163,6 +195,7 @@ FA__FN void FA__ROW(_scan_begin)(FA__ROW(_flight) * f, FA__ROW(_scan) * s, float
 }
 FA__FN void FA__ROW(_scan_land)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, float fill) {
     (void)f, (void)part;
+    FA__ROW(_ahead)(&s->view, s->piece);
     FA__ROW(_load)(x, &s->view, s->piece, fill);
 }
 FA__FN void FA__ROW(_scan_pad)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, float value) {
@@ -205,12 +238,5 @@ FA__FN const float *FA__ROW(_look)(float *x, const FA__ROW(_held) * held, const 
 #endif
     FA__ROW(_load)(x, v, piece, held->fill);
     return x;
-}
-/* The next piece, or the next row's first one, is asked for into the second-level cache. A hint, which reads nothing: what is
- * behind the matrix may be nobody's. */
-FA__FN void FA__ROW(_ahead)(const FA__ROW(_view) * v, int64_t piece) {
-    const int real = FA__ROW(__real)(v, piece), bytes = real * (int)sizeof(FA__ELEMENT);
-    const uintptr_t next = (uintptr_t)(v->first + piece * FA__ROW(_LENGTH) + real);
-    for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)(next + (uintptr_t)i), 0, 2);
 }
 #define FA__LOOKS

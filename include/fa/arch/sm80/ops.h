@@ -106,6 +106,27 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
 FA__DEVICE void fa_sm80_load16(uint32_t *to, const void *from) {
     asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
 }
+/* The same if `there`, else what `to` has: a predicate, not a branch. */
+FA__DEVICE void fa_sm80_load16_if(int there, uint32_t *to, const void *from) {
+    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];}"
+                 : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
+                 : "l"(from), "r"(there));
+}
+/* Words that nobody writes meanwhile, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
+ * cache. */
+FA__DEVICE void fa_sm80_load_const(uint32_t *to, const void *from, int words) {
+    if (words == 4)
+        asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
+    else asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
+}
+/* Eight times 1, or 0, as weights of a type: where there are none. */
+FA__DEVICE const void *fa_sm80_weights_of(float missing, int dtype) {
+    static __device__ const __align__(16) float floats[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+    static __device__ const __align__(16) uint32_t f16[8] = {0x3C003C00u, 0x3C003C00u, 0x3C003C00u, 0x3C003C00u};
+    static __device__ const __align__(16) uint32_t bf16[8] = {0x3F803F80u, 0x3F803F80u, 0x3F803F80u, 0x3F803F80u};
+    const int at = missing > 0.0f ? 0 : 1;
+    return dtype == FA_F16 ? (const void *)(f16 + 4 * at) : dtype == FA_BF16 ? (const void *)(bf16 + 4 * at) : (const void *)(floats + 8 * at);
+}
 FA__DEVICE void fa_sm80_store16(void *to, const uint32_t *from) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
 }

@@ -221,45 +221,33 @@ FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, 
     *count = total;
     *mean = middle;
 }
-/* The same where all lanes have as many numbers. */
-FA__FN void FA__RED(__lanes_even)(float count, float *mean, float *squares, int lanes, float share) {
-    float middle = FA__RED(__lanes_sum)(*mean, lanes) * share, off = *mean - middle;
-    *squares = FA__RED(__lanes_sum)(fmaf(count * off, off, *squares), lanes);
-    *mean = middle;
-}
-/* Of a block, or of lanes, that all have as many numbers: the warps' parts are as large as each other, too. */
-FA__FN void FA__RED(__even_moments)(float count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
-    const int lane = (int)threadIdx.x & 31, warps = team->threads >> 5;
-    if (team->threads <= 32) {
-        FA__RED(__lanes_even)(count, mean, squares, team->threads, fa__reciprocal((float)team->threads));
-        return;
-    }
-    FA__RED(__lanes_even)(count, mean, squares, 32, 1.0f / 32.0f);
-    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-    FA__RED(__publish)(part[0], *mean, team, shared);
-    FA__RED(__publish)(part[1], *squares, team, shared);
-    FA__RED(__meet)(team, shared, 2);
-    float x = lane < warps ? part[0][lane] : 0.0f, q = lane < warps ? part[1][lane] : 0.0f;
-    float middle = FA__RED(__lanes_sum)(x, 32) * fa__reciprocal((float)warps), off = lane < warps ? x - middle : 0.0f;
-    *squares = FA__RED(__lanes_sum)(fmaf(32.0f * count * off, off, q), 32);
-    *mean = middle;
-}
-FA__FN void FA__RED(_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
-    if (team->whole && team->blocks == 1) {
-        FA__RED(__even_moments)(*count, mean, squares, team, shared);
-        *count *= (float)team->threads;
-        return;
-    }
-    FA__RED(__lanes_moments)(count, mean, squares, team->threads);
+/* The sum over the lanes of a warp that are in the caller's team. */
+FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) { return FA__RED(__lanes_sum)(x, team->threads); }
+/* Of the warps' moments, those of the team: sums of what is relative to the first warp's mean. With n numbers in that warp and N
+ * in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what remains. */
+FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
     if (team->threads <= 32) return;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
     FA__RED(__publish)(part[0], *count, team, shared);
     FA__RED(__publish)(part[1], *mean, team, shared);
     FA__RED(__publish)(part[2], *squares, team, shared);
     FA__RED(__meet)(team, shared, 3);
-    *count = *mean = *squares = 0.0f;
-    FA__EACH_PART(i, team) FA__RED(_merge)(count, mean, squares, part[0][i], part[1][i], part[2][i]);
-    FA__RED(__lanes_moments)(count, mean, squares, 32);
+    float first = part[1][0], total = 0.0f, sum = 0.0f, q = 0.0f;
+    if (!(fabsf(first) < INFINITY)) first = 0.0f; /* the mean is infinite, not NaN, if a number is */
+    FA__EACH_PART(i, team) {
+        float n = part[0][i], off = n > 0.0f ? part[1][i] - first : 0.0f;
+        total += n, sum += n * off, q += fmaf(n * off, off, part[2][i]);
+    }
+    total = FA__RED(__lanes_sum)(total, 32), sum = FA__RED(__lanes_sum)(sum, 32), q = FA__RED(__lanes_sum)(q, 32);
+    float off = total > 0.0f ? sum * fa__reciprocal(total) : 0.0f;
+    *count = total;
+    *mean = first + off;
+    q -= sum * off;
+    *squares = q < 0.0f ? 0.0f : q; /* NaN remains */
+}
+FA__FN void FA__RED(_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+    FA__RED(__lanes_moments)(count, mean, squares, team->threads);
+    FA__RED(_warps_moments)(count, mean, squares, team, shared);
 }
 
 /* 2^((max - largest) * scale), and 0 for an empty state beside another empty one. */

@@ -11,6 +11,16 @@ enum {
     FA__ROW(_WHOLE) = FA_WHOLE
 };
 
+/* Whether vector j of a piece is the row's: rows of whole vectors (FA_WHOLE 2) may have fewer than their team holds. What the
+ * threads have in common is by itself, here and in the address: then it needs no registers of theirs. */
+FA__FN int FA__ROW(__there)(const FA__ROW(_view) * v, int64_t piece, int j) {
+    return FA_WHOLE < 2 || v->thread * FA__ROW(_VECTOR) < (int)v->cols - ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
+}
+FA__FN FA__ELEMENT *FA__ROW(__vector)(const FA__ROW(_view) * v, int64_t piece, int j) {
+    if (FA_WHOLE < 2) return v->first + piece * FA__ROW(_LENGTH) * v->threads + (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+    uint64_t mine = fa_sm80_opaque_address((uint64_t)(uintptr_t)(v->first + v->thread * FA__ROW(_VECTOR)));
+    return (FA__ELEMENT *)(uintptr_t)mine + ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
+}
 /* The widest access that an address allows, up to 16 bytes. */
 FA__FN int FA__ROW(__width)(const void *first) {
     unsigned bits = (unsigned)(uintptr_t)first | 16u;
@@ -22,7 +32,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
     v.cols = cols;
     v.shift = 0;
     v.width = 16;
-    v.whole = FA_WHOLE || team->whole;
+    v.whole = FA_WHOLE > 0 || team->whole;
     if (!v.whole) {
         int64_t room = (int64_t)FA__ROW(_LENGTH) * (FA_PIECES > 0 ? FA_PIECES : 1) * team->threads;
         v.shift = (int)((unsigned)(uintptr_t)row % 16u) / (int)sizeof(FA__ELEMENT);
@@ -71,8 +81,13 @@ FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) {
 }
 
 FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) {
-    if (v->whole) return FA__ROW(_LENGTH);
-    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece), real = 0;
+    int real = 0;
+    if (v->whole) {
+        FA__UNROLL
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) real += FA__ROW(__there)(v, piece, j) ? FA__ROW(_VECTOR) : 0;
+        return real;
+    }
+    int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR), stop = at + FA__ROW(_VECTOR);
@@ -82,7 +97,12 @@ FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) {
     return real;
 }
 FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
-    if (v->whole) return;
+    if (v->whole) {
+        FA__UNROLL
+        for (int i = 0; FA_WHOLE == 2 && i < FA__ROW(_LENGTH); i++)
+            if (!FA__ROW(__there)(v, piece, i / FA__ROW(_VECTOR))) x[i] = value;
+        return;
+    }
     int begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
     if (begin == 0 && end == FA__ROW(_LENGTH) * v->threads) return;
     FA__UNROLL
@@ -99,23 +119,29 @@ FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, flo
 
 /* A vector's worth of weights by the widest loads, four floats or eight halves. */
 FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
-    if (dtype == FA_F16 || dtype == FA_BF16) {
-        FA__UNROLL
-        for (int i = 0; i < FA__ROW(_VECTOR); i += 4) {
-            uint2 words = __ldg((const uint2 *)((const uint16_t *)from + i));
-            if (dtype == FA_F16) fa_sm80_unpack_f16(w + i, w + i + 1, words.x), fa_sm80_unpack_f16(w + i + 2, w + i + 3, words.y);
-            else fa_sm80_unpack_bf16(w + i, w + i + 1, words.x), fa_sm80_unpack_bf16(w + i + 2, w + i + 3, words.y);
-        }
-    } else {
-        FA__UNROLL
-        for (int i = 0; i < FA__ROW(_VECTOR); i += 4) {
-            float4 four = __ldg((const float4 *)((const float *)from + i));
-            w[i] = four.x, w[i + 1] = four.y, w[i + 2] = four.z, w[i + 3] = four.w;
-        }
+    uint32_t words[FA__ROW(_VECTOR)];
+    FA__UNROLL
+    for (int i = 0; i < FA__ROW(_VECTOR); i += 4) {
+        if (dtype == FA_F16 || dtype == FA_BF16) fa_sm80_load_const(words + i / 2, (const uint16_t *)from + i, 2);
+        else fa_sm80_load_const(words + i, (const float *)from + i, 4);
+    }
+    FA__UNROLL
+    for (int i = 0; i < FA__ROW(_VECTOR); i += 2) {
+        if (dtype == FA_F16) fa_sm80_unpack_f16(w + i, w + i + 1, words[i / 2]);
+        else if (dtype == FA_BF16) fa_sm80_unpack_bf16(w + i, w + i + 1, words[i / 2]);
+        else w[i] = fa__from_bits(words[i]), w[i + 1] = fa__from_bits(words[i + 1]);
     }
 }
 FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
                                       float missing) {
+    if (FA_WHOLE == 2) {
+        /* No branches: what is not there has the first weights, and where there are none, one vector of them is for all. */
+        const unsigned vector = (unsigned)(v->thread + ((int)piece * FA__ROW(_VECTORS) + part) * v->threads);
+        const unsigned at = FA__ROW(__there)(v, piece, part) ? vector : 0, bytes = row ? FA__ROW(_VECTOR) * (unsigned)fa_dtype_bytes(dtype) : 0;
+        const void *from = row ? row : fa_sm80_weights_of(missing, dtype);
+        FA__ROW(__weight_vector)(w, (const char *)from + (uint64_t)at * bytes, dtype);
+        return w;
+    }
     const int at = (part * v->threads + v->thread) * FA__ROW(_VECTOR);
     const char *from = (const char *)row + (piece * FA__ROW(_LENGTH) * v->threads - v->shift + at) * fa_dtype_bytes(dtype);
     int begin = 0, end = 0, whole = v->whole && row;
@@ -126,6 +152,9 @@ FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_
     }
     if (whole) {
         FA__ROW(__weight_vector)(w, from, dtype);
+    } else if (at >= begin && at + FA__ROW(_VECTOR) <= end) {
+        FA__UNROLL
+        for (int i = 0; i < FA__ROW(_VECTOR); i++) w[i] = fa_load_element(from, i, dtype);
     } else {
         FA__UNROLL
         for (int i = 0; i < FA__ROW(_VECTOR); i++)
@@ -245,7 +274,16 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
     }
     if (whole) {
         FA__UNROLL
-        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_load16(raw + 4 * j, from + (j * v->threads + v->thread) * FA__ROW(_VECTOR));
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+            const FA__ELEMENT *at = FA__ROW(__vector)(v, piece, j);
+            if (FA_WHOLE < 2) {
+                fa_sm80_load16(raw + 4 * j, at);
+            } else {
+                FA__UNROLL
+                for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
+                fa_sm80_load16_if(FA__ROW(__there)(v, piece, j), raw + 4 * j, at);
+            }
+        }
         return;
     }
     FA__UNROLL
@@ -284,7 +322,8 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
     for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + 4 * j, x + j * FA__ROW(_VECTOR));
     if (whole) {
         FA__UNROLL
-        for (int j = 0; j < FA__ROW(_VECTORS); j++) fa_sm80_store16(to + (j * v->threads + v->thread) * FA__ROW(_VECTOR), raw + 4 * j);
+        for (int j = 0; j < FA__ROW(_VECTORS); j++)
+            if (FA__ROW(__there)(v, piece, j)) fa_sm80_store16(FA__ROW(__vector)(v, piece, j), raw + 4 * j);
         return;
     }
     FA__UNROLL
@@ -421,9 +460,9 @@ FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
 /* ---- rows that are looked at more than once ---- */
 
 #if FA_HOLD == FA_FRAGMENT
-enum { FA__ROW(_KEPT) = 1 };
+enum { FA__ROW(_KEPT) = FA_PIECES > 0 ? FA_PIECES : 1 };
 typedef struct FA__ROW(_held) {
-    uint32_t raw[4 * FA__ROW(_VECTORS)];
+    uint32_t raw[4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT)];
 } FA__ROW(_held);
 FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     (void)v;
@@ -431,12 +470,19 @@ FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
 }
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
     (void)slots;
-    FA__ROW(__fetch)(held->raw, v, 0, FA__ROW(__fill)(fill));
+    FA__UNROLL
+    for (int piece = 0; piece < FA__ROW(_KEPT); piece++)
+        FA__ROW(__fetch)(held->raw + 4 * FA__ROW(_VECTORS) * piece, v, piece, FA__ROW(__fill)(fill));
 }
 FA__FN void FA__ROW(_wait)(void) {}
 FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) {
     (void)v;
-    return 1;
+    return FA__ROW(_KEPT);
+}
+/* The words anew, with a zero that the compiler does not know: else it keeps the floats that it once made of them. */
+FA__FN void FA__ROW(_renew)(FA__ROW(_held) * held, int none) {
+    FA__UNROLL
+    for (int i = 0; i < 4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++) held->raw[i] ^= (uint32_t)none;
 }
 /* Of two tensors, the words take fewer registers than the floats do. */
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
@@ -444,12 +490,12 @@ FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
     return tensors == 1 || FA__ROW(_VECTOR) == 4;
 }
 FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
-    (void)v, (void)piece;
+    (void)v;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         uint32_t words[4]; /* which the compiler must not find to be those of an earlier call, and keep its floats */
         FA__UNROLL
-        for (int i = 0; i < 4; i++) words[i] = (uint32_t)fa_sm80_opaque((int)held->raw[4 * j + i]);
+        for (int i = 0; i < 4; i++) words[i] = (uint32_t)fa_sm80_opaque((int)held->raw[4 * ((int)piece * FA__ROW(_VECTORS) + j) + i]);
         FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), words);
     }
 }
@@ -469,6 +515,18 @@ FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
     held->apart = (int)blockDim.x;
     held->slots = FA_PIECES > 0 || slots ? (uint4 *)slots + threadIdx.x : NULL;
 }
+/* Starts bringing the vector of a piece of one vector into a slot; what is none of the row becomes 0. */
+FA__FN void FA__ROW(_bring)(void *slot, const FA__ROW(_view) * v, int64_t piece) {
+    const int at = v->thread * FA__ROW(_VECTOR), begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
+    const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads + at;
+    if (v->whole || (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end)) {
+        fa_sm80_copy16(fa_sm80_shared_address(slot), from, 16);
+    } else {
+        uint32_t raw[4] = {0, 0, 0, 0};
+        if (at < end && at + FA__ROW(_VECTOR) > begin) FA__ROW(__gather)(raw, from, at, begin, end, v->width);
+        *(uint4 *)slot = make_uint4(raw[0], raw[1], raw[2], raw[3]);
+    }
+}
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
     FA__ROW(_reach)(held, slots, fill);
     if (FA_PIECES == 0 && !slots) return;
@@ -482,7 +540,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         if (v->whole || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end))
-            fa_sm80_copy16(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, 16);
+            fa_sm80_copy16(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, FA__ROW(__there)(v, 0, j) ? 16 : 0);
         else ragged = 1;
     }
     FA__ROLL
