@@ -58,7 +58,6 @@ static rng random_numbers;
 /* 1 if the downloaded outputs are those of the reference. */
 static int outputs_right(problem *p, const result *exact, tolerance allowed) {
     double worst = 0;
-    int passed;
     problem_download(p);
     return check_outputs(p, exact, allowed, &worst, 0);
 }
@@ -316,7 +315,6 @@ static void devices(void) {
     for (device = 0; device < count && device < 4; device++) {
         shape s = shape_plain(1, 2, 2, 200, 300);
         double worst = 0;
-        int passed;
         cudaSetDevice(device);
         tap_ok(check_shape(&bf16, &s, &random_numbers, &worst), "device %d of %d", device, count);
     }

@@ -134,8 +134,8 @@ static FA_UNUSED int fa__cpu_rounds_bf16(void) {
     static int known = -1; /* written once: all threads read it all the time */
     int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (has < 0) {
-        uint32_t a = 7, b, c = 1, d;
-        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+        uint32_t a = 7, b = 0, c = 1, d = 0;
+        __asm__ volatile("cpuid" : "+a"(a), "+b"(b), "+c"(c), "+d"(d));
         has = (int)(a >> 5 & 1);
         __atomic_store_n(&known, has, __ATOMIC_RELAXED);
     }
