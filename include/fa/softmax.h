@@ -180,11 +180,7 @@ FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_lo
         alpha[r] = stale ? 0.0f : FA_WIDE ? (old + offset) * scale_log2 : old * scale_log2 + offset;
         raised |= !stale;
     }
-#if FA__ARCH == FA_CPU
-    return raised;
-#else
     return FA__OP(any)(raised);
-#endif
 }
 
 /** Second part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */

@@ -1,7 +1,6 @@
 /* rows_cpu_worker.h: a thread's share of the rows, for the instruction set FA__ISA. */
 #define FA_COLS FA__CPU_PIECE
 #define FA_KEEP FA__CPU_KEEP
-#define FA__CUT FA__SUMS
 #include <fa/kernel/rows_parts.h>
 
 #define FA__WORK(direction)                                                                                        \

@@ -115,8 +115,7 @@ FA__DEVICE void fa_sm80_load16_if(int there, uint32_t *to, const void *from) {
 /* Words that nobody writes meanwhile, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
  * cache. */
 FA__DEVICE void fa_sm80_load_const(uint32_t *to, const void *from, int words) {
-    if (words == 4)
-        asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
+    if (words == 4) fa_sm80_load16(to, from);
     else asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
 }
 /* Eight times 1, or 0, as weights of a type: where there are none. */

@@ -125,6 +125,16 @@ FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const void *a_tile, const void *b
     FA__MMA(_wait)(acc, 0);
 }
 
+/* What stmatrix takes of 16 columns of the accumulator, from those of group `group` of 8 on: rows 0 and 8 of either group,
+ * rounded; zeros beyond FA_N. */
+FA__FN void FA__MMA(_matrices)(uint32_t *x, const FA__MMA(_acc) * acc, int group) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int at = FA__AT(i % 2, 2 * (group + i / 2), 2, 0);
+        x[i] = group + i / 2 < FA_N / 8 ? FA__HALF(pack)(acc->x[at], acc->x[at + 1]) : 0;
+    }
+}
+
 /* Writes the accumulator, rounded, into an FA_OPERAND_A tile of FA_M x FA_N, with the zeros that pad it. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {
     enum { FA__GROUPS_OF_8 = FA_N / 8 };
@@ -133,11 +143,7 @@ FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread)
 #pragma unroll
     for (unsigned unit = 0; unit < FA__GROUPS_OF_8; unit += 2) {
         uint32_t x[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) { /* rows 0 and 8 of either unit */
-            int at = FA__AT(i % 2, 2 * ((int)unit + i / 2), 2, 0);
-            x[i] = (int)unit + i / 2 < FA__GROUPS_OF_8 ? FA__HALF(pack)(acc->x[at], acc->x[at + 1]) : 0;
-        }
+        FA__MMA(_matrices)(x, acc, (int)unit);
         fa_sm90_stmatrix(to + FA__SM90_OFFSET(row, unit + lane / 16, (unsigned)FA__MMA(_A_PANEL)), x);
     }
 }
@@ -196,11 +202,7 @@ FA__FN void FA__MMA(_store_through)(const FA__MMA(_acc) * acc, unsigned char *ro
         for (unsigned unit = 0; unit < wide; unit += 2) {
             uint32_t x[4];
             if (done + unit >= FA__GROUPS_OF_8) break;
-#pragma unroll
-            for (unsigned i = 0; i < 4; i++) { /* rows 0 and 8 of either unit */
-                int of = FA__AT((int)i % 2, 2 * (int)(done + unit + i / 2), 2, 0);
-                x[i] = done + unit + i / 2 < FA__GROUPS_OF_8 ? FA__HALF(pack)(acc->x[of], acc->x[of + 1]) : 0;
-            }
+            FA__MMA(_matrices)(x, acc, (int)(done + unit));
             fa_sm90_stmatrix(at + row * 16 * wide + ((unit + lane / 16) ^ turn) * 16, x);
         }
         __syncwarp();
