@@ -34,7 +34,6 @@
 
 /** @cond PRIVATE */
 /* One core owns whole rows, and what it loads is there: there is nobody to reduce with, or to wait for. */
-FA_HOOK int fa_cpu_any(int x) { return x; }
 FA_HOOK float fa_cpu_row_max(float x, int owners) {
     (void)owners;
     return x;
