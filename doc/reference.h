@@ -477,11 +477,19 @@ int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha
  *  @param alpha the logarithms that NAME_raise() has left, which become factors */
 void NAME_fade(NAME_state *state, float *alpha);
 
-/** Last part: scores become weights, whose sum goes to the state.
- *  @param state      updated: the sums
- *  @param s          the scores, which become weights
- *  @param scale_log2 as in NAME_update() */
-void NAME_weigh(NAME_state *state, float *s, float scale_log2);
+/** Last part: the weights of scores, and their sums.
+ *  @param state      the maxima
+ *  @param s          NAME_ROWS x NAME_COLS scores
+ *  @param scale_log2 as in NAME_update()
+ *  @param weights    written: NAME_ROWS x NAME_COLS weights; may be s
+ *  @param sum        written: the owner's part of each row's sum, to be added to that of the state */
+void NAME_weigh(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum);
+
+/** For a schedule that weighs before it looks for maxima: whether NAME_raise() and NAME_fade() have to follow, and NAME_weigh()
+ *  once more, since scores are far above their maximum, or the first that their row has seen.
+ *  @param sum as NAME_weigh() left it
+ *  @return on a GPU the same for the whole warp; if it says no, all weights are below 2^15 */
+int NAME_behind(const float *sum);
 
 /** Merges two states of the same rows over different columns.
  *  @param state        one of them; becomes the state of both

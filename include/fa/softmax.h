@@ -195,8 +195,8 @@ FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
     for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
 }
 
-/** Last part: s[] becomes the weights, whose sum goes to the state. */
-FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, float *s, float scale_log2) {
+/** Last part: weights[], which may be s[], become the weights, and sum[] the owner's sums of them, to be added to the state's. */
+FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], offset[FA_ROWS];
     FA__UNROLL
@@ -206,23 +206,34 @@ FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, float *s, float scale_log2) {
     FA__UNROLL
     for (int c = 0; c < FA_COLS; c++) {
 #if FA__ARCH == FA_CPU
-        FA__CPU_OP(weights)(s + FA__SM(_AT)(0, c), part, scale_log2, offset, FA_ROWS, FA_WIDE);
+        float *column = weights + FA__SM(_AT)(0, c);
+        if (weights != s) memcpy(column, s + FA__SM(_AT)(0, c), FA_ROWS * sizeof *column);
+        FA__CPU_OP(weights)(column, part, scale_log2, offset, FA_ROWS, FA_WIDE);
 #else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
-            s[at] = fa__exp2(FA_WIDE ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
-            part[i] += s[at];
+            weights[at] = fa__exp2(FA_WIDE ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
+            part[i] += weights[at];
         }
 #endif
     }
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
-        float sum = part[r];
+        sum[r] = part[r];
         FA__UNROLL
-        for (int h = 1; h < FA__COUNT; h++) sum += part[h * FA_ROWS + r];
-        state->sum[r] += sum;
+        for (int h = 1; h < FA__COUNT; h++) sum[r] += part[h * FA_ROWS + r];
     }
+}
+
+/** For those who weigh first: whether the sum of a tile says that its scores are far above the maximum, or the first that were
+ *  seen; the same for the whole warp. Then NAME_raise() and NAME_fade() have to follow, and NAME_weigh() once more. What says no
+ *  fits into FA_F16. */
+FA__FN int FA__SM(_behind)(const float *sum) {
+    int behind = 0;
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) behind |= !(sum[r] < 0x1p15f);
+    return FA__OP(any)(behind);
 }
 
 /**
@@ -230,14 +241,17 @@ FA__FN void FA__SM(_weigh)(FA__SM(_state) * state, float *s, float scale_log2) {
  * factors by which what was accumulated with earlier weights must be multiplied. Returns whether any factor differs
  * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
  * A schedule with something to do in between calls its parts: NAME_weigh(), after NAME_exceeds(), and if that says so
- * NAME_raise(), and if that says so NAME_fade().
+ * NAME_raise(), and if that says so NAME_fade(); or it weighs first, and asks NAME_behind().
  */
 FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
+    float sum[FA_ROWS];
     int raised = (FA__EAGER || FA__SM(_exceeds)(state, s)) && FA__SM(_raise)(state, s, scale_log2, alpha);
     if (FA__EAGER || raised) FA__SM(_fade)(state, alpha);
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) alpha[r] = FA__EAGER || raised ? alpha[r] : 1.0f;
-    FA__SM(_weigh)(state, s, scale_log2);
+    FA__SM(_weigh)(state, s, scale_log2, s, sum);
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) state->sum[r] += sum[r];
     return raised;
 }
 

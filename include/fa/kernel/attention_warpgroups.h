@@ -22,7 +22,7 @@
  * thread, 168 with two warpgroups of consumers and 128 with three: more in all would be waited for forever. */
 #if FA_WARPS == 12
 #define FA__GROUPS 3
-#define FA__TURNS 0
+#define FA__TURNS 1
 #define FA__REGISTERS 160
 #define FA__PRODUCER_REGISTERS 32
 #else
@@ -45,9 +45,9 @@
 #endif
 #endif
 
-/* Whether to ask if a tile exceeds the maximum: not where registers are short, nor with ALiBi, under which the maximum of far
- * keys is below 0, where the answer is always yes (fa/softmax.h). */
-#define FA__ASKS (FA__TABLE_CROWDED != 2 && !(FA__SCORE_NEEDS & FA__NEED_ALIBI))
+/* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum says that it has to be
+ * (fa/softmax.h, NAME_behind()). The latter wants registers, and scores that do not grow from tile to tile as under ALiBi. */
+#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || FA__SCORE_NEEDS & FA__NEED_ALIBI)
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
@@ -296,7 +296,9 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_pv_a) weights;
-    FA__LOOP(_softmax_state) state;
+    FA__LOOP(_softmax_state) state; /* without the current tile's sum */
+    float sum[FA__LOOP(_qk_ROWS)];
+    int behind; /* the current tile has to be weighed once more */
 } FA__LOOP(_consumer);
 
 /* The address of a barrier. */
@@ -367,26 +369,37 @@ FA__FN void FA__LOOP(_end_turn)(int group) {
     if (FA__LOOP(_turns)) fa_sm90_bar_arrive(FA__LOOP(_turn_barrier) + next, 256);
 }
 
-/* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. Behind the
- * exponentials a wait on its own would be moved up, ahead of them; so there it stands under a condition that needs their
- * sums, and is never met: all warps of a warpgroup wait at the same place. */
+/* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. */
 FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) * before, int last, int rescale,
                               float *alpha) {
+    FA__LOOP(_pv_wait)(&c->o, 0);
     if (last) {
-        FA__LOOP(_pv_wait)(&c->o, 0);
         if (c->begun) FA__LOOP(_finish)(c, before);
         c->summed = 0;
-    } else if (!FA__LOOP(_turns) && FA__OP(any)(c->state.sum[0] == -1.0f)) {
-        FA__LOOP(_pv_wait)(&c->o, 0);
+    } else if (rescale) {
         FA__LOOP(_softmax_fade)(before, alpha);
         FA__LOOP(_pv_scale_rows)(&c->o, alpha);
-    } else {
-        FA__LOOP(_pv_wait)(&c->o, 0);
-        if (rescale) {
-            FA__LOOP(_softmax_fade)(before, alpha);
-            FA__LOOP(_pv_scale_rows)(&c->o, alpha);
-        }
     }
+}
+
+/* The weights of the current tile, packed, and their sums. The scores stay. */
+FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c) {
+    float weights[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS)];
+    FA__LOOP(_softmax_weigh)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
+    FA__LOOP(_pv_pack)(&c->weights, weights);
+}
+
+/* Ends a step at the beginning of the next one: there the assembler leaves the exponentials where they are, behind the wait for
+ * P V. Weighs the current tile once more if its maximum was found to be behind. */
+FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
+    if (c->behind) {
+        float alpha[FA__LOOP(_qk_ROWS)];
+        FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
+        FA__LOOP(_softmax_fade)(&c->state, alpha);
+        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
+        FA__LOOP(_weigh)(c);
+    }
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += c->sum[r];
 }
 
 /* A step: P V of the current tile, Q K^T and the softmax of the next one. If it is plain, both are of one block, and no
@@ -395,6 +408,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last), v_slot = c->current.slot;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
+    FA__LOOP(_confirm)(c);
     FA__LOOP(_softmax_state) before = c->state;
 
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
@@ -417,17 +431,14 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     /* While P V runs. */
     FA__LOOP(_apply)(c, plain);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
-    int exceeds = last || !FA__ASKS || FA__LOOP(_softmax_exceeds)(&c->state, c->s.x); /* a new block does */
-    int rescale = exceeds && FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
+    int rescale = (last || FA__LOOKS_FIRST) && FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     if (!(c->note & FA__LOOP(_last))) FA__LOOP(_await_tile)(c);
-    if (FA__LOOP(_turns)) FA__LOOP(_settle)(c, &before, last, rescale, alpha);
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = 0.0f;
-    FA__LOOP(_softmax_weigh)(&c->state, c->s.x, scale_log2);
+    FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
-    if (!FA__LOOP(_turns)) FA__LOOP(_settle)(c, &before, last, rescale, alpha);
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += last ? 0.0f : before.sum[r];
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), leader && (plain || c->begun));
-    FA__LOOP(_pv_pack)(&c->weights, c->s.x);
+    FA__LOOP(_weigh)(c);
+    c->behind = !FA__LOOKS_FIRST && !last && FA__LOOP(_softmax_behind)(c->sum);
     c->begun = 1;
 }
 
@@ -444,7 +455,8 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
     c->current.slot = FA_STAGES - 1, c->current.phase = 1;
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
-    c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
+    c->behind = c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
@@ -464,6 +476,7 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
         }
         FA__LOOP(_step)(c, 0);
     }
+    FA__LOOP(_confirm)(c);
     if (group == 0) FA__LOOP(_await_turn)(group);
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
@@ -518,4 +531,4 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__TURNS
 #undef FA__REGISTERS
 #undef FA__PRODUCER_REGISTERS
-#undef FA__ASKS
+#undef FA__LOOKS_FIRST
