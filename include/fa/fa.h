@@ -48,7 +48,7 @@
 /** @name Data types (values of FA_DTYPE)
  *  Codes start at 1, so that a misspelt name, which the preprocessor reads as 0, is caught.
  *  @{ */
-#define FA_F32 1  /**< float. On GPUs: fp32-accurate products from split tf32 operands. */
+#define FA_F32 1  /**< float. On GPUs: fp32-accurate products of split operands. */
 #define FA_F16 2  /**< IEEE binary16, stored as ::fa_f16. */
 #define FA_BF16 3 /**< bfloat16, stored as ::fa_bf16. */
 #define FA_TF32 4 /**< float in memory, one tf32 product on GPUs; the same as FA_F32 on the CPU. */

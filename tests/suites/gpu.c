@@ -29,6 +29,7 @@
 #define FA_NAME g_f32
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
 #include <fa/attention.h>
 #if TEST_SCHEDULE == 90
 #define FA_NAME g_90
@@ -52,7 +53,7 @@ static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72
 static const instance bf16 = {"g_bf16", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_bf16_forward, g_bf16_plan, g_bf16_workspace};
 static const instance chosen_80 = {"g_80", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_80_forward, g_80_plan, g_80_workspace};
 static const instance sized = {"g_sized", MASK_full, SCORE_none, FA_BF16, 64, 64, g_sized_forward, g_sized_plan, g_sized_workspace};
-static const instance f32 = {"g_f32", MASK_full, SCORE_none, FA_F32, 64, 64, g_f32_forward, g_f32_plan, g_f32_workspace};
+static const instance f32 = {"g_f32", MASK_causal, SCORE_none, FA_F32, 64, 64, g_f32_forward, g_f32_plan, g_f32_workspace};
 static rng random_numbers;
 
 /* 1 if the downloaded outputs are those of the reference. */
@@ -160,6 +161,58 @@ static void far_below(const instance *of) {
     tap_ok(!wrong, "%s: scores from -600 to 650, rising and falling (%d wrong)", of->name, wrong);
     result_delete(&exact);
     problem_delete(&p);
+}
+
+/* FA_F32 multiplies numbers of few bits and a small range, with a power of two for each row: whatever the magnitude of rows
+ * is, and of those that a query does not see, they must be as exact as an unfused computation in fp32. */
+static void magnitudes(const instance *of) {
+    static const char *const kinds[] = {"large values", "tiny values", "rows of many magnitudes", "a hidden key with huge values"};
+    enum { ROWS = 300 };
+    for (int kind = 0; kind < 4; kind++) {
+        shape s = shape_plain(1, 2, 1, ROWS, ROWS);
+        problem p;
+        result exact, unfused;
+        double largest = 0, allowed = 0, worst = 0;
+        int wrong = 0, d = of->head_dim, rows = kind == 3 ? ROWS - 1 : ROWS; /* the last key is what only the last query sees */
+        s.scale = kind == 1 ? 1e27f : 0.125f;
+        problem_new(&p, of, &s, check_place, &random_numbers);
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < ROWS; i++)
+                for (int c = 0; c < d; c++) {
+                    double q = kind == 0 ? 1e14 : kind == 1 ? 1e-14 : 1, k = kind < 2 ? 1e-14 : 1;
+                    double v = kind == 0 ? 1e30 : kind == 1 ? 1e-30 : 1;
+                    if (kind == 2) k = ldexp(1, -(i % 21)), v = ldexp(1, -(i * 7 % 31));
+                    if (kind == 3 && i == ROWS - 1) k = 1e30, v = 1e37;
+                    problem_set(&p, &p.q, &p.args.q, 0, h, i, c, q * problem_get(&p, &p.q, &p.args.q, 0, h, i, c));
+                    if (h == 1) continue; /* one head of keys */
+                    problem_set(&p, &p.k, &p.args.k, 0, 0, i, c, k * problem_get(&p, &p.k, &p.args.k, 0, 0, i, c));
+                    problem_set(&p, &p.v, &p.args.v, 0, 0, i, c, v * problem_get(&p, &p.v, &p.args.v, 0, 0, i, c));
+                }
+        exact = result_new(&p), unfused = result_new(&p);
+        reference_attention(&p, &exact);
+        reference_unfused(&p, &unfused);
+        problem_upload(&p);
+        wrong += !check_forward(&p);
+        problem_download(&p);
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < rows; i++)
+                for (int c = 0; c < d; c++) {
+                    size_t at = (size_t)((h * ROWS + i) * d + c);
+                    largest = fmax(largest, fabs(exact.o[at]));
+                    allowed = fmax(allowed, 2 * fabs(unfused.o[at] - exact.o[at]));
+                }
+        allowed += ldexp(largest, -22);
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < rows; i++)
+                for (int c = 0; c < d; c++) {
+                    double off = fabs(problem_get(&p, &p.o, &p.args.o, 0, h, i, c) - exact.o[(h * ROWS + i) * d + c]) / allowed;
+                    wrong += !(off <= 1);
+                    worst = fmax(worst, off);
+                }
+        tap_ok(!wrong, "%s: %s (%d wrong, %.2g of the allowed error)", of->name, kinds[kind], wrong, worst);
+        result_delete(&exact), result_delete(&unfused);
+        problem_delete(&p);
+    }
 }
 
 static __global__ void count_differences(const uint32_t *a, const uint32_t *b, size_t words, int *differences) {
@@ -351,6 +404,7 @@ int main(void) {
     schedule(&chosen_80, 80);
     schedule(&sized, 80); /* sizes of a tile without FA_ARCH are for the schedule that runs everywhere */
     schedule(&f32, 80);
+    magnitudes(&f32);
 #if TEST_SCHEDULE == 90
     schedule(&chosen_90, 90);
     rounds(&chosen_90);

@@ -6,7 +6,10 @@
  *
  * Copies run ahead of the products, and go one by one between their steps, which hide the arithmetic of their addresses.
  * With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is fetched during
- * Q K^T, and one barrier a tile suffices. */
+ * Q K^T, and one barrier a tile suffices.
+ *
+ * FA_F32 multiplies pairs of halves, into which each warp splits what it has loaded: with one stage before the product, with
+ * two, the next tiles, between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
@@ -91,10 +94,12 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_pv_zero)(&o);
     FA__LOOP(_softmax_init)(&state);
     FA__LOOP(_walk) walk;
+    /* Half types with addresses of its own, FA_F32 without: either way fewer instances spill. */
+    if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
     FA__LOOP(_walk_start)(&walk, p, box);
     int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
     if (tile >= 0) {
-        FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
+        if (!FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
         k_block.row = v_block.row = tile * FA_BLOCK_N;
         FA__LOOP(_ktile_load)(&shared->k[0], k_block, thread);
         FA__LOOP(_ktile_commit)();
@@ -102,11 +107,20 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__LOOP(_vtile_load)(&shared->v[0], v_block, thread);
             FA__LOOP(_vtile_commit)();
         }
+#if FA__PAIRS
+        FA__LOOP(_ktile_wait)(0);
+        FA__LOOP(_qtile_split)(&shared->qo.q, thread);
+        if (FA__TWO) FA__LOOP(_ktile_split)(&shared->k[0], thread);
+        if (FA__TWO) FA__LOOP(_vtile_split)(&shared->v[0], thread);
+#endif
         if (p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
             FA__LOOP(_ktile_wait)(0);
             FA__OP(barrier)();
             FA__LOOP(_qtile_negate)(&shared->qo.q, thread);
         }
+    } else if (FA__EARLY_Q) { /* O takes Q's place */
+        FA__LOOP(_qtile_commit)();
+        FA__LOOP(_qtile_wait)(0);
     }
 #if FA__KEEP_Q
     FA__LOOP(_qk_a) q;
@@ -122,6 +136,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     for (int stage = 0; tile >= 0; stage ^= FA__TWO) {
         int key0 = tile * FA_BLOCK_N, masked = walk.masked | (key0 + FA_BLOCK_N > a->seqlen_k);
         FA__LOOP(_ktile_wait)(0);
+#if FA__PAIRS
+        if (!FA__TWO) FA__LOOP(_ktile_split)(&shared->k[0], thread);
+#endif
         FA__OP(barrier)(); /* K (and with two stages V) has landed for all; all have left the tile before */
         tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
         k_block.row = tile * FA_BLOCK_N;
@@ -137,19 +154,34 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             if (FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[stage ^ FA__TWO], k_block, thread, k, FA__LOOP(_qk_STEPS));
         }
         FA__LOOP(_vtile_commit)();
+#if FA__PAIRS
+        FA__LOOP(_qk_unscale)(&s, &shared->qo.q, &shared->k[stage], thread);
+#endif
         FA__LOOP(_modify)(s.x, p, at, box, key0, masked, thread);
 
         if (FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
+#if FA__PAIRS
+        FA__LOOP(_vtile_wait)(0); /* with two stages for the next tiles, split below */
+        if (!FA__TWO) FA__LOOP(_vtile_split)(&shared->v[0], thread);
+#else
         FA__LOOP(_pv_pack)(&weights, s.x);
-        if (!FA__TWO) {
-            FA__LOOP(_vtile_wait)(0);
-            FA__OP(barrier)(); /* V has landed for all; all have left K */
-        }
+        if (!FA__TWO) FA__LOOP(_vtile_wait)(0);
+#endif
+        if (!FA__TWO) FA__OP(barrier)(); /* V has landed for all; all have left K */
+#if FA__PAIRS
+        FA__LOOP(_pv_pack)(&weights, s.x, &shared->v[stage], thread);
+#endif
         FA__UNROLL
         for (int k = 0; k < FA__LOOP(_pv_STEPS); k++) {
             FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
             if (!FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[0], k_block, thread, k, FA__LOOP(_pv_STEPS));
+#if FA__PAIRS /* K early, V halfway */
+            enum { FA__PARTS = FA__LOOP(_pv_STEPS) };
+            if (FA__TWO) FA__LOOP(_ktile_split_part)(&shared->k[stage ^ 1], thread, FA__PARTS - 1 - k, FA__PARTS);
+            int part = (FA__PARTS + FA__PARTS / 2 - 1 - k) % FA__PARTS;
+            if (FA__TWO) FA__LOOP(_vtile_split_part)(&shared->v[stage ^ 1], thread, part, FA__PARTS);
+#endif
         }
         if (!FA__TWO) FA__LOOP(_ktile_commit)();
     }

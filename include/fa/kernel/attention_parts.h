@@ -9,6 +9,9 @@
 #endif
 
 #define FA__PART FA__CAT(FA__VARIANT, _qtile)
+#if FA__PAIRS
+#define FA__PAIRED
+#endif
 #define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_A
@@ -16,6 +19,9 @@
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _ktile)
+#if FA__PAIRS
+#define FA__PAIRED
+#endif
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_B
@@ -23,6 +29,9 @@
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _vtile)
+#if FA__PAIRS
+#define FA__PAIRED
+#endif
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_BT
@@ -36,6 +45,9 @@
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _qk)
+#if FA__PAIRS
+#define FA__PAIRED
+#endif
 #define FA_M FA__WORKER_M
 #define FA_N FA_BLOCK_N
 #define FA_K FA_HEAD_DIM
@@ -45,6 +57,9 @@
 #include <fa/mma.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _pv)
+#if FA__PAIRS
+#define FA__PAIRED
+#endif
 #define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
 #define FA_K FA_BLOCK_N

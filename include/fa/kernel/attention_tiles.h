@@ -54,7 +54,9 @@
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
-#if FA__HAS_MASK || !FA__HAS_SCORE || FA__SCORE_NEEDS & (FA__NEED_ALIBI | FA__NEED_SOFTCAP)
+#if FA__TABLE_CROWDED == 2
+#define FA__TABLE_N 96
+#elif FA__HAS_MASK || !FA__HAS_SCORE || FA__SCORE_NEEDS & (FA__NEED_ALIBI | FA__NEED_SOFTCAP)
 #define FA__TABLE_N 128
 #else
 #define FA__TABLE_N 80
@@ -105,7 +107,23 @@
 #define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
 #define FA__TABLE_RESIDENT 2
-#else /* FA_F32, FA_TF32: four bytes an element, and for FA_F32 two registers a weight */
+#elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
+#if FA__WIDEST <= 64     /* 32 rows a warp */
+#define FA__TABLE_M 128
+#define FA__TABLE_N 32
+#define FA__TABLE_STAGES 2
+#elif FA__WIDEST <= 128 /* with a smaller S; one stage fits in 99 KB */
+#define FA__TABLE_M 128
+#define FA__TABLE_N 16
+#define FA__TABLE_STAGES 2
+#else /* 16 rows a warp; two thread blocks fit in 227 KB, one in 99 KB */
+#define FA__TABLE_M 64
+#define FA__TABLE_N 16
+#define FA__TABLE_STAGES 1
+#endif
+#define FA__TABLE_WARPS 4
+#define FA__TABLE_RESIDENT 2
+#else /* FA_TF32 */
 #if FA__WIDEST <= 128
 #define FA__TABLE_M 64
 #define FA__TABLE_N 32
@@ -177,6 +195,18 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 #define FA__KEEP_Q                                                                                                            \
     (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                                                   \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= (FA__WARP_ROWS == 16 ? 210 : 190))
+
+/* Whether Q, K and V are split into pairs of halves (arch/sm80/tile_pairs.h). */
+#define FA__PAIRS (FA__ARCH == 80 && FA_DTYPE == FA_F32)
+
+/* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). Before sm_90
+ * that costs registers which half types at 128 have not. */
+#if FA__HAS_MASK && \
+    (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128)
+#define FA__EARLY_Q 1
+#else
+#define FA__EARLY_Q 0
+#endif
 
 /* GPUs with 99 KB of shared memory a block (sm_86, sm_89, sm_120) get one stage: kernel and host decide alike. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)

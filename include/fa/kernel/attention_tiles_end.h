@@ -9,6 +9,8 @@
 #undef FA__RESIDENT
 #undef FA__WARP_ROWS
 #undef FA__KEEP_Q
+#undef FA__EARLY_Q
+#undef FA__PAIRS
 #undef FA__STAGES
 #undef FA_BLOCK_M
 #undef FA_BLOCK_N

@@ -9,14 +9,19 @@ FA__REQUIRE(FA_A == FA_SHARED || FA_K % 16 == 0, "FA_K is not a multiple of 16, 
 FA__REQUIRE(sizeof(FA__ELEMENT) == 2 || FA_A == FA_FRAGMENT || FA_B == FA_OPERAND_B,
             "FA_A FA_SHARED with FA_B FA_OPERAND_BT needs FA_F16 or FA_BF16 on a GPU: no instruction loads it for 4-byte elements");
 
+#if defined(FA__PAIRED) /* tiles of pairs of halves, from attention */
+#define FA__STEP_BYTES 2
+#else
+#define FA__STEP_BYTES (int)sizeof(FA__ELEMENT)
+#endif
 enum {
     FA__MMA(_BLOCKS) = FA_M / FA_WARPS / 16, /* of 16 rows, for each warp */
     FA__MMA(_ROWS) = 2 * FA__MMA(_BLOCKS),
-    FA__MMA(_N) = FA__SM80_PADDED(FA_N, (int)sizeof(FA__ELEMENT)), /* as V's columns are padded */
+    FA__MMA(_N) = FA__SM80_PADDED(FA_N, FA__STEP_BYTES), /* as V's columns are padded */
     FA__MMA(_COLS) = FA__MMA(_N) / 4,
-    FA__MMA(_K) = FA__SM80_PADDED(FA_K, (int)sizeof(FA__ELEMENT)),
-    FA__MMA(_A_PITCH) = FA__SM80_PITCH(FA_K, (int)sizeof(FA__ELEMENT)),
-    FA__MMA(_B_PITCH) = FA__SM80_PITCH(FA_B == FA_OPERAND_B ? FA_K : FA_N, (int)sizeof(FA__ELEMENT)),
+    FA__MMA(_K) = FA__SM80_PADDED(FA_K, FA__STEP_BYTES),
+    FA__MMA(_A_PITCH) = FA__SM80_PITCH(FA__MMA(_K), (int)sizeof(FA__ELEMENT)),
+    FA__MMA(_B_PITCH) = FA__SM80_PITCH(FA_B == FA_OPERAND_B ? FA__MMA(_K) : FA__MMA(_N), (int)sizeof(FA__ELEMENT)),
 };
 
 typedef struct FA__MMA(_acc) {
@@ -25,7 +30,10 @@ typedef struct FA__MMA(_acc) {
 
 FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * (16 * FA__MMA(_BLOCKS)) + r / 2 * 16 + r % 2 * 8 + thread % 32 / 4; }
 
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if defined(FA__PAIRED)
+#include <fa/arch/sm80/mma_pairs.h>
+#undef FA__PAIRED
+#elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #include <fa/arch/sm80/mma_half.h>
 #else
 #include <fa/arch/sm80/mma_tf32.h>
@@ -38,3 +46,4 @@ FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const void *a, const void *b_tile
 #endif
     FA__MMA(_mma_steps)(acc, a, b_tile, thread, 0, FA__MMA(_STEPS));
 }
+#undef FA__STEP_BYTES

@@ -2,6 +2,10 @@
  * (layout.h). sm_90, whose layout is another, includes this for the loaders (sm90/tile.h). */
 #include <fa/arch/sm80/layout.h>
 
+#if defined(FA__PAIRED)
+#include <fa/arch/sm80/tile_pairs.h>
+#undef FA__PAIRED
+#else
 #if FA__ARCH == 80
 enum {
     FA__TILE(_PITCH) = FA__SM80_PITCH(FA_COLS, (int)sizeof(FA__ELEMENT)), /* bytes from row to row */
@@ -112,3 +116,4 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
     }
 }
 #undef FA__UNIT_AT
+#endif
