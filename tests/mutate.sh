@@ -94,7 +94,7 @@ if [ "$1" = --one ]; then
         swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows.h) suites="swiglu" ;;
         cross_entropy.h | kernel/cross_entropy_rows.h) suites="cross_entropy" ;;
         rope.h | kernel/rope_rows.h) suites="rope" ;;
-        arch/sm80/row.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
+        arch/sm80/row*.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
         arch/sm80/* | kernel/attention_loop.h | kernel/attention_warpgroups.h | kernel/attention_order.h | kernel/attention_scores.h | kernel/attention_gpu.h | kernel/gpu.h)

@@ -569,6 +569,7 @@ int main(int argc, char **argv) {
     print_state("after");
     if (json) fprintf(json, "\"failures\": %d\n}\n", failures), fclose(json);
     if (tsv) fclose(tsv);
+    print_markdown(stdout);
     if (markdown) print_markdown(markdown), fclose(markdown);
     if (failures) printf("%d cells are WRONG\n", failures);
     return failures != 0;

@@ -372,6 +372,20 @@ static void large(const kind *k, int64_t cols, rng *r) {
     delete_problem(&p);
 }
 
+/* One number behind many that are much smaller, by so much that a float exponential relative to them is infinite, or wraps around. */
+static void lonely(const kind *k, int64_t cols, rng *r) {
+    static const double heights[] = {12, 20, 60, 89, 95, 110, 150, 200, 300};
+    form s = plain(9, cols);
+    problem5 p = new_problem(k, &s, r);
+    for (int i = 0; i < 9; i++) matrix_set(&p.logits, i, cols - 2, heights[i]), set_target(&p, i, 1);
+    upload(&p);
+    run(k, &p.args);
+    download(&p);
+    double back, error = errors_of(&p, &s, &back);
+    tap_ok(error <= 1 && back <= 1, "%s, %lld columns: a lonely large number (%.2f and %.2f of what is allowed)", k->name, (long long)cols, error, back);
+    delete_problem(&p);
+}
+
 /* ---- the same bits: every time, in any company, with any number of threads, in place ---- */
 
 static int same(const matrix *a, const matrix *b) {
@@ -595,6 +609,7 @@ int main(void) {
         const int64_t lengths[] = {101, 100, 3001, 40001, 40002, 300001, 600001};
         for (int c = 0; c < 7; c++) special(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < 4; c++) lonely(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 6; c += 2) determinism(&kinds[i], lengths[c], &r);
         absent(&kinds[i], &r);
     }

@@ -65,8 +65,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     }
     squares = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team);
     mean = middle;
-    number = FA__LOOP(_numbers)(p, team);
-    FA__LOOP(_reduce_warps_moments)(&number, &mean, &squares, team, place->shared);
+    FA__LOOP(_reduce_warps_moments_of)(p->inverse_cols, number, &mean, &squares, team, place->shared);
 #else
     squares = FA__LOOP(_reduce_sum)(chain[0] + chain[1], team, place->shared);
 #endif

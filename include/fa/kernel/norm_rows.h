@@ -8,11 +8,6 @@
  *     d_residual = d_s,  d_x = dropout(d_s),  d_gamma = sum over rows of d_y n,  d_beta = sum over rows of d_y
  */
 
-/* What is known of a row before it is there. */
-typedef struct FA__LOOP(_flight) {
-    float mean, rstd;
-} FA__LOOP(_flight);
-
 /* A part of gamma, or of beta, for the columns of a view of a segment. */
 FA__FN const float *FA__LOOP(_weights)(float *w, const FA__PARAMS *p, const FA__LOOP(_row_view) * view, int64_t segment, int64_t piece,
                                        int part, int is_beta) {
@@ -31,6 +26,12 @@ typedef struct FA__LOOP(_source) {
     FA__LOOP(_row_held) held, held_residual;
     FA__LOOP(_row_drawn) drawn;
 } FA__LOOP(_source);
+
+#if FA__ARCH == FA_CPU
+/* What is known of a row before it is there. */
+typedef struct FA__LOOP(_flight) {
+    float mean, rstd;
+} FA__LOOP(_flight);
 
 /* ---- backward ---- */
 
@@ -80,7 +81,6 @@ FA__FN void FA__LOOP(_means)(float *w_sum, float *wn_sum, const FA__PARAMS *p, f
     *wn_sum *= p->inverse_cols;
 }
 
-#if FA__ARCH == FA_CPU
 #include <fa/kernel/norm_rows_cpu.h>
 #else
 /* The statistics of a row are found in two looks at its pieces: the sum, of which the mean of a warp is made, and the squares about
@@ -89,13 +89,6 @@ enum { FA__LOOP(_MEAN), FA__LOOP(_SQUARES), FA__LOOP(_FIRST_LOOK) = FA__CENTERED
 typedef struct FA__LOOP(_looks) {
     float all, number, mean, rstd;
 } FA__LOOP(_looks);
-FA__FN void FA__LOOP(_look)(FA__LOOP(_looks) * l, int look, float *x, const FA__LOOP(_row_view) * in, int64_t piece) {
-    FA__LOOP(_row_pad)(x, in, piece, l->mean);
-    if (look == FA__LOOP(_MEAN)) l->number += (float)FA__LOOP(_row_real)(in, piece);
-    FA__UNROLL
-    for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) x[i] -= l->mean;
-    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, FA__LOOP(_row_LENGTH)) : FA__LOOP(_reduce_dot_of)(x, x, FA__LOOP(_row_LENGTH));
-}
 /* After all pieces; after the second look the mean and rstd are those of the row. */
 FA__FN void FA__LOOP(_looked)(FA__LOOP(_looks) * l, int look, const FA__PARAMS *p, fa_team *team, FA__LOOP(_place) * place) {
 #if FA__CENTERED
@@ -116,6 +109,8 @@ FA__FN void FA__LOOP(_looked)(FA__LOOP(_looks) * l, int look, const FA__PARAMS *
 
 #if FA__EVEN && FA__DIRECTIONS == FA__ROWS_FORWARD
 #include <fa/kernel/norm_even.h>
+#elif FA__DIRECTIONS == FA__ROWS_FORWARD
+#include <fa/kernel/norm_odd.h>
 #elif FA__DIRECTIONS == FA__ROWS_BACKWARD
 #include <fa/kernel/norm_sweep.h>
 #else

@@ -74,7 +74,6 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_wait)();
 
     FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
-    FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         FA__LOOP(_row_ahead)(&from.x, piece);
@@ -92,7 +91,6 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from.x), y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
     if (p->rows.stream) FA__LOOP(_row_stream)(&y), FA__LOOP(_row_stream)(&sum);
     /* The sum is written here and not above, so that it may take the place of what it is made of. */
-    FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&from.x, piece);
@@ -135,35 +133,48 @@ FA__FN_CALLED void FA__LOOP(_again)(FA__LOOP(_flight) * f, const FA__PARAMS *p, 
 FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma, int real,
                                      const FA__LOOP(_flight) * f) {
     enum { LANES = FA__LOOP(_row_LANES), CHAINS = 2 };
-    const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
+    const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean);
     FA__CPU_OP(vec) all_w[CHAINS], all_wn[CHAINS];
+    FA__ELEMENT rest[2][LANES];
     for (int j = 0; j < CHAINS; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
-    for (int i = 0; i < real; i += CHAINS * LANES)
-        for (int j = 0; j < CHAINS && i + j * LANES < real; j++) {
-            const int at = i + j * LANES;
-            FA__CPU_OP(vec) w = FA__LOOP(_row__vector)(d + at, real - at) * *(const FA__CPU_OP(any) *)(gamma + at);
-            FA__CPU_OP(vec) n = (FA__LOOP(_row__vector)(s + at, real - at) - mean) * rstd;
-            all_w[j] += w;
-            all_wn[j] = FA__CPU_OP(fma)(w, n, all_wn[j]);
-        }
+    for (int begin = 0, end; begin < real; begin = end) {
+        const FA__ELEMENT *s_at = FA__LOOP(_row__from)(rest[0], s, begin, real), *d_at = FA__LOOP(_row__from)(rest[1], d, begin, real);
+        end = FA__LOOP(_row__end)(begin, real);
+        for (int i = begin; i < end; i += CHAINS * LANES)
+            for (int j = 0; j < CHAINS && i + j * LANES < end; j++) {
+                const int at = i + j * LANES;
+                FA__CPU_OP(vec) w = FA__LOOP(_row__vector)(d_at + (at - begin)) * *(const FA__CPU_OP(any) *)(gamma + at);
+                all_w[j] += w;
+                all_wn[j] = FA__CPU_OP(fma)(w, FA__LOOP(_row__vector)(s_at + (at - begin)) - mean, all_wn[j]); /* of w n / rstd */
+            }
+    }
     if (FA__CENTERED) *w_sum += FA__LOOP(_reduce__join)(all_w[0] + all_w[1], 0);
-    *wn_sum += FA__LOOP(_reduce__join)(all_wn[0] + all_wn[1], 0);
+    *wn_sum += FA__LOOP(_reduce__join)(all_wn[0] + all_wn[1], 0) * f->rstd;
 }
 /* What a piece adds to the sums of columns, if they are wanted, and its gradient, into x. */
 FA__FN_CALLED void FA__LOOP(_gradient)(float *x, float *sum_wn, float *sum_w, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma,
                                        int real, const FA__LOOP(_flight) * f, float w_mean, float wn_mean) {
     enum { LANES = FA__LOOP(_row_LANES) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
-    const FA__CPU_OP(vec) of_w = FA__CPU_OP(splat)(w_mean), of_wn = FA__CPU_OP(splat)(wn_mean);
-    for (int i = 0; i < real; i += LANES) {
-        FA__CPU_OP(vec) d_y = FA__LOOP(_row__vector)(d + i, real - i), w = d_y * *(const FA__CPU_OP(any) *)(gamma + i);
-        FA__CPU_OP(vec) n = (FA__LOOP(_row__vector)(s + i, real - i) - mean) * rstd;
-        if (sum_wn) {
-            FA__CPU_OP(any) *wn_at = (FA__CPU_OP(any) *)(sum_wn + i), *w_at = (FA__CPU_OP(any) *)(sum_w + i);
-            *wn_at = FA__CPU_OP(fma)(d_y, n, *wn_at);
-            if (FA__CENTERED) *w_at += d_y;
+    const FA__CPU_OP(vec) of_w = FA__CPU_OP(splat)(w_mean), of_wn = FA__CPU_OP(splat)(wn_mean * f->rstd);
+    FA__ELEMENT rest[2][LANES];
+    for (int begin = 0, end; begin < real; begin = end) {
+        const FA__ELEMENT *s_at = FA__LOOP(_row__from)(rest[0], s, begin, real), *d_at = FA__LOOP(_row__from)(rest[1], d, begin, real);
+        end = FA__LOOP(_row__end)(begin, real);
+        for (int i = begin; i < end; i += LANES) {
+            /* All is loaded before anything is stored: the sums, and often gamma, lie at multiples of 4 KB from each other, and a load
+             * waits for a store that has the same last 12 bits. */
+            FA__CPU_OP(vec) d_y = FA__LOOP(_row__vector)(d_at + (i - begin)), d_n = d_y * rstd;
+            FA__CPU_OP(vec) off = FA__LOOP(_row__vector)(s_at + (i - begin)) - mean; /* n / rstd */
+            const FA__CPU_OP(vec) d_s = FA__CPU_OP(fma)(off, of_wn, FA__CPU_OP(fma)(d_n, *(const FA__CPU_OP(any) *)(gamma + i), of_w));
+            if (sum_wn) {
+                FA__CPU_OP(any) *wn_at = (FA__CPU_OP(any) *)(sum_wn + i), *w_at = (FA__CPU_OP(any) *)(sum_w + i);
+                const FA__CPU_OP(vec) wn = FA__CPU_OP(fma)(d_n, off, *wn_at), w = *w_at + d_y;
+                *wn_at = wn;
+                if (FA__CENTERED) *w_at = w;
+            }
+            *(FA__CPU_OP(any) *)(x + i) = d_s;
         }
-        *(FA__CPU_OP(any) *)(x + i) = FA__CPU_OP(fma)(n, of_wn, FA__CPU_OP(fma)(w, rstd, of_w));
     }
 }
 
@@ -196,6 +207,7 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
     FA__LOOP(_terms) of = FA__LOOP(_terms_of)(p, row, segment, &columns);
     FA__LOOP(_row_view) d_sum = FA__LOOP(_part)(&p->d_sum, p, row, segment, &columns);
     const int64_t pieces = FA__LOOP(_row_held_pieces)(&of.s);
+    FA__LOOP(_row_held) held_sum;
     const int known = p->sums.row_values != NULL, drops = p->dropout.threshold > 0 && p->d_x.data;
     FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&of.s, (uint64_t)(row * p->rows.cols + segment * p->sums.length), &p->dropout);
 
@@ -204,6 +216,7 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
         f->mean = found[0], f->rstd = found[1], w_mean = found[2], wn_mean = found[3];
     } else FA__LOOP(_know)(f, &w_mean, &wn_mean, p, &of, team, place);
     w_mean *= -f->rstd, wn_mean *= -f->rstd;
+    FA__LOOP(_row_reach)(&held_sum, NULL, 0.0f);
 
     FA__LOOP(_row_view) d_residual = FA__LOOP(_part)(&p->d_residual, p, row, segment, &columns);
     FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
@@ -213,8 +226,10 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
         FA__LOOP(_gradient)(x, FA__LOOP(_sums)(place, 0, piece), FA__LOOP(_sums)(place, FA__CENTERED, piece),
                             FA__LOOP(_row__piece)(&of.s, piece), FA__LOOP(_row__piece)(&of.d_y, piece),
                             FA__LOOP(_weights)(buffer, p, &of.s, segment, piece, 0, 0), real, f, w_mean, wn_mean);
-        for (int i = 0; p->d_sum.data && i < real; i += FA__LOOP(_row_LANES))
-            *(FA__CPU_OP(any) *)(x + i) += FA__LOOP(_row__vector)(FA__LOOP(_row__piece)(&d_sum, piece) + i, real - i);
+        if (p->d_sum.data) {
+            const float *more = FA__LOOP(_row_look)(buffer, &held_sum, &d_sum, piece);
+            for (int i = 0; i < real; i++) x[i] += more[i];
+        }
         FA__LOOP(_row_pad)(x, &of.s, piece, 0.0f);
         if (p->d_residual.data) FA__LOOP(_row_store)(&d_residual, piece, x);
         if (drops) FA__LOOP(_row_dropout)(x, &of.s, piece, &drawn);

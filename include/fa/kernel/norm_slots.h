@@ -3,6 +3,15 @@
  * Everything is in loops, and once: this is not the way of most rows, and compiles in a third of what it would take otherwise.
  */
 
+/* A look at a piece. */
+FA__FN void FA__LOOP(_look)(FA__LOOP(_looks) * l, int look, float *x, const FA__LOOP(_row_view) * in, int64_t piece) {
+    FA__LOOP(_row_pad)(x, in, piece, l->mean);
+    if (look == FA__LOOP(_MEAN)) l->number += (float)FA__LOOP(_row_real)(in, piece);
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) x[i] -= l->mean;
+    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, FA__LOOP(_row_LENGTH)) : FA__LOOP(_reduce_dot_of)(x, x, FA__LOOP(_row_LENGTH));
+}
+
 FA__FN FA__LOOP(_row_view) FA__LOOP(_open)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const fa_team *team) {
     const int real = row < p->rows.rows;
     return FA__LOOP(_row_at)(fa__address(m, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);

@@ -1,156 +1,201 @@
-/* norm_sweep.h: the backward of norm_rows.h on a GPU: threads keep their columns' weights and sums from row to row, and have the
- * next rows on their way in shared memory. */
+/* norm_sweep.h: the backward of norm_rows.h on a GPU. Threads keep the weights and the sums of their columns from row to row, and have
+ * the next rows on their way in shared memory. What counts is instructions: there are some 40 slots for each element.
+ */
+typedef int FA__LOOP(_index);
+#include <fa/kernel/norm_vectors.h>
 
-/* Before the first row. */
-FA__FN void FA__LOOP(_backward_keep)(const FA__PARAMS *p, int64_t segment, const fa_team *team, const FA__LOOP(_place) * place) {
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, 0, segment, team);
-    float w[FA__LOOP(_row_PART)];
-    FA__ROLL
-    for (int piece = 0; piece < FA__LOOP(_row_held_pieces)(&columns); piece++) {
-        FA__LOOP(_weights)(w, p, &columns, segment, piece, 0, 0);
-        FA__LOOP(_row_pad)(w, &columns, piece, 0.0f);
-        FA__LOOP(_keep)(place, piece, w);
+/* Whether there are registers for what a row consists of between the two looks at it. */
+enum { FA__LOOP(_HOLDS) = FA__EVEN && FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
+
+/* The warps' shares of the sums over a row, of two rows in turn. */
+typedef struct __align__(128) FA__LOOP(_shares) {
+    float part[2][2][FA__SWEEP_THREADS / 32];
+} FA__LOOP(_shares);
+
+/* A row, or a segment of one, of a team: number `row`, from column `first` on. */
+typedef struct FA__LOOP(_part) {
+    int64_t row, first;
+    int cols; /* 0: there is no such row */
+} FA__LOOP(_part);
+FA__FN int FA__LOOP(_column)(const fa_team *team, int piece) { return (piece * team->threads + team->thread) * FA__LOOP(_row_LENGTH); }
+
+/* Slots of a tensor: of a warp's threads one for each piece, piece by piece, so that what a thread has lies known distances apart; and
+ * behind all, of each piece, one of each team for the vector in which its last one ends. */
+FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slots, int piece) {
+    return (uint4 *)slots + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
+}
+FA__FN uint4 *FA__LOOP(_behind)(unsigned char *slots, const FA__PARAMS *p, const fa_team *team, int piece) {
+    if (team->thread + 1 == team->threads) return (uint4 *)slots + FA__PIECES * (int)blockDim.x + piece * p->rows.teams + ((int)threadIdx.x >> p->rows.team_bits);
+    return FA__LOOP(_slot)(slots, piece) + (((int)threadIdx.x & 31) == 31 ? 32 * FA__PIECES - 31 : 1);
+}
+/* Starts copying a tensor's part of a row into its slots. */
+FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_span) * s, const fa_team *team) {
+    FA__UNROLL
+    for (int piece = 0; piece < FA__PIECES; piece++) {
+        const int vector = piece * team->threads + team->thread;
+        FA__LOOP(_fetch)(FA__LOOP(_slot)(slots, piece), s, vector);
+        if (!FA__EVEN && team->thread + 1 == team->threads) FA__LOOP(_fetch)(FA__LOOP(_behind)(slots, p, team, piece), s, vector + 1);
     }
 }
-FA__FN void FA__LOOP(_backward_start)(const FA__PARAMS *p, int64_t row, int64_t segment, const fa_team *team,
-                                      const FA__LOOP(_place) * place) {
-    FA__LOOP(_row_held) held;
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
-#if FA__EVEN
-    FA__UNROLL
-#else
-    FA__ROLL
-#endif
-    for (int tensor = 0; tensor < 3; tensor++) {
-        const fa_matrix *m = tensor == 0 ? &p->sum : tensor == 1 ? &p->d_y : &p->d_sum;
-        if (tensor == 2 && !m->data) break;
-        FA__LOOP(_row_view) part = FA__LOOP(_part)(m, p, row, segment, &columns);
-        FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, tensor), &part, 0.0f);
-    }
+/* A piece of what is there. */
+FA__FN void FA__LOOP(_take)(float *x, unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_span) * s, const fa_team *team, int piece) {
+    FA__LOOP(_get)(x, FA__LOOP(_slot)(slots, piece), FA__LOOP(_behind)(slots, p, team, piece), s);
 }
 
-/* A piece of n and one of w = d_y gamma; `adds`: its share of the sums of columns, too. */
-FA__FN_CALLED void FA__LOOP(_products)(float *n, float *w, const FA__PARAMS *p, const FA__LOOP(_terms) * of, const FA__LOOP(_flight) * f,
-                                       const FA__LOOP(_place) * place, int64_t piece, int adds) {
-    float buffer[FA__LOOP(_row_PART)], *sum_wn = adds ? FA__LOOP(_sums)(place, 0, piece) : NULL;
-    int count = FA__LOOP(_row_count)(&of->s, piece);
-    FA__LOOP(_row_get)(n, &of->held_s, &of->s, piece);
-    FA__LOOP(_row_get)(w, &of->held_d, &of->d_y, piece);
+/* What is known of a row. */
+typedef struct FA__LOOP(_known) {
+    float mean, rstd;
+    float w, wn; /* the means of w and of w n */
+} FA__LOOP(_known);
+
+/* The statistics of a row that is there, if they were given. */
+FA__FN void FA__LOOP(_peek)(FA__LOOP(_known) * k, const FA__PARAMS *p, int64_t row, int there) {
+    k->mean = k->rstd = 0.0f;
+    if (!p->rstd || !there) return;
+    k->mean = FA__CENTERED ? p->mean[row] : 0.0f;
+    k->rstd = p->rstd[row];
+}
+
+/* A look at a piece, of which `left` elements are the row's. */
+FA__FN void FA__LOOP(_look)(FA__LOOP(_looks) * l, int look, float *x, int64_t left) {
+    enum { LENGTH = FA__LOOP(_row_LENGTH) };
+    const int real = left < 0 ? 0 : left < LENGTH ? (int)left : LENGTH;
+    if (look == FA__LOOP(_MEAN)) l->number += (float)real;
     FA__UNROLL
-    for (int i = 0; i < count; i++) {
-#if FA__CENTERED
-        n[i] = (n[i] - f->mean) * f->rstd;
-#else
-        n[i] *= f->rstd;
-#endif
-    }
-    if (sum_wn) {
-        FA__UNROLL
-        for (int i = 0; i < count; i++) sum_wn[i] += w[i] * n[i];
-#if FA__CENTERED
-        float *sum_w = FA__LOOP(_sums)(place, 1, piece);
-        FA__UNROLL
-        for (int i = 0; i < count; i++) sum_w[i] += w[i];
-#endif
-    }
-    FA__UNROLL
-    for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-        const float *gamma = FA__LOOP(_kept)(buffer, place, (int)piece * FA__LOOP(_row_PARTS) + part);
-        if (FA__LOOP(_row_PARTS) > 1) count = FA__LOOP(_row_PART);
-        FA__UNROLL
-        for (int i = 0; i < count; i++) w[part * FA__LOOP(_row_PART) + i] *= gamma[i];
-    }
+    for (int i = 0; i < LENGTH; i++) x[i] = i < real ? x[i] - l->mean : 0.0f;
+    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, LENGTH) : FA__LOOP(_reduce_dot_of)(x, x, LENGTH);
 }
 
 /* The statistics, if they were not given. */
-FA__FN_CALLED void FA__LOOP(_again)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__LOOP(_terms) * of, int64_t row,
-                                    fa_team *team, FA__LOOP(_place) * place) {
+FA__FN void FA__LOOP(_again)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slots, const FA__LOOP(_span) * s,
+                             fa_team *team, FA__LOOP(_place) * place) {
     float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_looks) l = {0.0f, 0.0f, 0.0f, 0.0f};
     FA__ROLL
     for (int look = FA__LOOP(_FIRST_LOOK); look <= FA__LOOP(_SQUARES); look++) {
         FA__ROLL
-        for (int piece = 0; piece < (int)FA__LOOP(_row_held_pieces)(&of->s); piece++) {
-            FA__LOOP(_row_get)(x, &of->held_s, &of->s, piece);
-            FA__LOOP(_look)(&l, look, x, &of->s, piece);
+        for (int piece = 0; piece < FA__PIECES; piece++) {
+            FA__LOOP(_take)(x, slots, p, s, team, piece);
+            FA__LOOP(_look)(&l, look, x, s->cols - FA__LOOP(_column)(team, piece));
         }
         FA__LOOP(_looked)(&l, look, p, team, place);
     }
-    f->mean = l.mean, f->rstd = l.rstd;
-    if (row >= p->rows.rows) f->rstd = 0.0f; /* without eps that of nothing is infinite */
+    k->mean = l.mean, k->rstd = l.rstd;
+    if (s->cols == 0) k->rstd = 0.0f; /* without eps that of nothing is infinite */
 }
 
-/* The sums over a piece of w and of w n. */
-FA__FN void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const float *n, const float *w, int count) {
-    if (FA__CENTERED) *w_sum += FA__LOOP(_reduce_sum_of)(w, count);
-    *wn_sum += FA__LOOP(_reduce_dot_of)(w, n, count);
+/* A thread's weights of a piece, in slots like those. */
+FA__FN float4 *FA__LOOP(_weight_slot)(float4 *kept, int piece) {
+    enum { FOURS = FA__LOOP(_row_LENGTH) / 4 };
+    return kept + ((int)threadIdx.x & ~31) * FA__PIECES * FOURS + ((int)threadIdx.x & 31) + piece * 32 * FOURS;
 }
-
-/* Finishes a row that is there, in place->slots: its gradients, and what it adds to the sums of columns. */
-FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t segment, fa_team *team, FA__LOOP(_place) * place,
-                                       FA__LOOP(_flight) * f) {
-    float n[FA__LOOP(_row_LENGTH)], w[FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
-    FA__LOOP(_row_held) held_d_sum;
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
-    FA__LOOP(_terms) of = FA__LOOP(_terms_of)(p, row, segment, &columns);
-    FA__LOOP(_row_view) d_sum = FA__LOOP(_part)(&p->d_sum, p, row, segment, &columns);
-    const int64_t pieces = FA__LOOP(_row_held_pieces)(&of.s);
-    const int known = FA__CUT && p->sums.row_values != NULL;
-    FA__LOOP(_row_reach)(&of.held_s, FA__LOOP(_slots)(place, p, 0), 0.0f);
-    FA__LOOP(_row_reach)(&of.held_d, FA__LOOP(_slots)(place, p, 1), 0.0f);
-    FA__LOOP(_row_reach)(&held_d_sum, FA__LOOP(_slots)(place, p, 2), 0.0f);
-    const int drops = p->dropout.threshold > 0 && p->d_x.data;
-    FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&of.s, (uint64_t)(row * p->rows.cols + segment * p->sums.length), &p->dropout);
-
-    const float *found = p->sums.row_values + 4 * (row < p->rows.rows ? row : 0);
-    if (known) f->mean = found[0], f->rstd = found[1];
-    else if (!p->rstd) FA__LOOP(_again)(f, p, &of, row, team, place);
-    FA__UNROLL_PIECES
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        FA__LOOP(_products)(n, w, p, &of, f, place, piece, 1);
-        FA__LOOP(_add_up)(&w_mean, &wn_mean, n, w, FA__LOOP(_row_count)(&of.s, piece));
+FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_row_LENGTH); i += 4) {
+        const float4 four = FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32];
+        w[i] = four.x, w[i + 1] = four.y, w[i + 2] = four.z, w[i + 3] = four.w;
     }
-    if (known) w_mean = found[2], wn_mean = found[3];
-    else FA__LOOP(_means)(&w_mean, &wn_mean, p, team, place);
-    w_mean *= -f->rstd, wn_mean *= -f->rstd;
+}
 
-    if (!p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
-        float weights[FA__LOOP(_row_LENGTH)];
-        const float by = wn_mean * f->rstd;
-        FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
+/* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
+FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots, fa_team *team,
+                              FA__LOOP(_place) * place, FA__LOOP(_shares) * shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
+    enum { LENGTH = FA__LOOP(_row_LENGTH) };
+    const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
+    const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
+    const float *found = p->sums.row_values + 4 * (part->cols ? part->row : 0);
+    float x[LENGTH], d[LENGTH], gamma[LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
+    if (FA__CUT && p->sums.row_values) k->mean = found[0], k->rstd = found[1];
+    else if (!p->rstd) FA__LOOP(_again)(k, p, slots, &s, team, place);
+    FA__UNROLL
+    for (int piece = 0; piece < FA__PIECES; piece++) {
+        FA__LOOP(_take)(x, slots, p, &s, team, piece);
+        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);
         FA__UNROLL
-        for (int piece = 0; piece < pieces; piece++) {
-            FA__LOOP(_row_get)(n, &of.held_s, &of.s, piece);
-            FA__LOOP(_row_get)(w, &of.held_d, &of.d_y, piece);
-            const float *gamma = FA__LOOP(_kept)(weights, place, piece);
-            FA__UNROLL
-            for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) n[i] = fmaf(w[i] * gamma[i], f->rstd, fmaf(n[i] - f->mean, by, w_mean));
-            if (p->d_sum.data) {
-                FA__LOOP(_row_get)(w, &held_d_sum, &d_sum, piece);
-                FA__UNROLL
-                for (int i = 0; i < FA__LOOP(_row_LENGTH); i++) n[i] += w[i];
-            }
-            if (p->d_x.data) FA__LOOP(_row_store)(&d_x, piece, n);
+        for (int i = 0; i < LENGTH; i++) { /* the weights come later: now there are no registers for them */
+            float *sum = sums + piece * LENGTH + i;
+            x[i] = FA__CENTERED ? (x[i] - k->mean) * k->rstd : x[i] * k->rstd;
+            sum[0] = fmaf(d[i], x[i], sum[0]);
+            if (FA__CENTERED) sum[FA__PIECES * LENGTH] += d[i];
+        }
+        FA__LOOP(_kept)(gamma, kept, piece);
+        FA__UNROLL
+        for (int i = 0; i < LENGTH; i++) {
+            d[i] *= gamma[i];
+            if (FA__LOOP(_HOLDS)) n_kept[piece * LENGTH + i] = x[i], w_kept[piece * LENGTH + i] = d[i];
+        }
+        if (FA__CENTERED) w_sum += FA__LOOP(_reduce_sum_of)(d, LENGTH);
+        wn_sum += FA__LOOP(_reduce_dot_of)(d, x, LENGTH);
+    }
+    k->w = w_sum, k->wn = wn_sum;
+    if (FA__CUT && p->sums.row_values) {
+        k->w = found[2], k->wn = found[3];
+        return;
+    }
+    if (team->threads <= 32) {
+        if (FA__CENTERED) k->w = FA__LOOP(_reduce_lanes_sum)(k->w, team);
+        k->wn = FA__LOOP(_reduce_lanes_sum)(k->wn, team);
+    } else { /* even lanes add up the one, odd lanes the other: half the exchanges */
+        const int odd = (int)threadIdx.x & 1, lane = (int)threadIdx.x & 31;
+        float(*shared)[FA__SWEEP_THREADS / 32] = shares->part[team->round++ & 1];
+        float mine = (odd ? k->wn : k->w) + __shfl_xor_sync(0xFFFFFFFFu, odd ? k->w : k->wn, 1);
+        FA__UNROLL
+        for (int step = 2; step < 32; step *= 2) mine += __shfl_xor_sync(0xFFFFFFFFu, mine, step);
+        if (lane < 2) shared[lane][threadIdx.x >> 5] = mine;
+        __syncthreads();
+        mine = lane >> 1 < (int)blockDim.x >> 5 ? shared[odd][lane >> 1] : 0.0f;
+        FA__UNROLL
+        for (int step = 2; step < 32; step *= 2) mine += __shfl_xor_sync(0xFFFFFFFFu, mine, step);
+        const float other = __shfl_xor_sync(0xFFFFFFFFu, mine, 1);
+        k->w = odd ? other : mine, k->wn = odd ? mine : other;
+    }
+    k->w *= p->inverse_cols, k->wn *= p->inverse_cols;
+}
+
+/* Writes the gradients of a row. */
+FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots,
+                             const fa_team *team, float4 *kept, const float *n_kept, const float *w_kept) {
+    enum { LENGTH = FA__LOOP(_row_LENGTH) };
+    const float by = -k->wn * k->rstd * k->rstd, base = -k->w * k->rstd;
+    const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
+    const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
+    const FA__LOOP(_span) d_sum = FA__LOOP(_span_of)(&p->d_sum, part->row, part->first, part->cols);
+    const FA__LOOP(_span) d_x = FA__LOOP(_span_of)(&p->d_x, part->row, part->first, part->cols);
+    const int drops = p->dropout.threshold > 0 && p->d_x.data;
+    float x[LENGTH], d[LENGTH], gamma[LENGTH];
+#define FA__GRADIENT(held)                                                                                                                             \
+    if (held) {                                                                                                                                        \
+        FA__UNROLL                                                                                                                                     \
+        for (int i = 0; i < LENGTH; i++) x[i] = fmaf(n_kept[piece * LENGTH + i], -k->wn * k->rstd, fmaf(w_kept[piece * LENGTH + i], k->rstd, base));   \
+    } else {                                                                                                                                           \
+        FA__LOOP(_take)(x, slots, p, &s, team, piece);                                                                                                 \
+        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);                                                                          \
+        FA__LOOP(_kept)(gamma, kept, piece);                                                                                                           \
+        FA__UNROLL                                                                                                                                     \
+        for (int i = 0; i < LENGTH; i++) x[i] = fmaf(d[i] * gamma[i], k->rstd, FA__CENTERED ? fmaf(x[i] - k->mean, by, base) : x[i] * by);             \
+    }                                                                                                                                                  \
+    if (p->d_sum.data) {                                                                                                                               \
+        FA__LOOP(_take)(d, slots + 2 * p->rows.slot_bytes, p, &d_sum, team, piece);                                                                    \
+        FA__UNROLL                                                                                                                                     \
+        for (int i = 0; i < LENGTH; i++) x[i] += d[i];                                                                                                 \
+    }
+    if (FA__EVEN && !p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
+        if (!p->d_x.data) return;
+        _Pragma("unroll 2") for (int piece = 0; piece < FA__PIECES; piece++) {
+            FA__GRADIENT(FA__LOOP(_HOLDS))
+            FA__LOOP(_put)(&d_x, team, FA__LOOP(_column)(team, piece), x);
         }
         return;
     }
+    const FA__LOOP(_span) d_residual = FA__LOOP(_span_of)(&p->d_residual, part->row, part->first, part->cols);
+    const FA__LOOP(_row_view) columns = FA__LOOP(_row_at)(NULL, part->cols, team);
+    const FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&columns, (uint64_t)(part->row * p->rows.cols + part->first), &p->dropout);
     FA__ROLL
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        const int count = FA__LOOP(_row_count)(&of.s, piece);
-        FA__LOOP(_products)(n, w, p, &of, f, place, piece, 0);
-        FA__UNROLL
-        for (int i = 0; i < count; i++) n[i] = n[i] * wn_mean + (w[i] * f->rstd + w_mean);
-        if (p->d_sum.data) {
-            FA__LOOP(_row_get)(w, &held_d_sum, &d_sum, piece);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) n[i] += w[i];
-        }
-        FA__ROLL
-        for (int which = 0; which < 2; which++) {
-            const fa_matrix *m = which ? &p->d_x : &p->d_residual;
-            FA__LOOP(_row_view) to = FA__LOOP(_part)(m, p, row, segment, &columns);
-            if (which && drops) FA__LOOP(_row_dropout)(n, &of.s, piece, &drawn);
-            if (m->data) FA__LOOP(_row_store)(&to, piece, n);
-        }
+    for (int piece = 0; piece < FA__PIECES; piece++) {
+        FA__GRADIENT(0)
+        if (p->d_residual.data) FA__LOOP(_put)(&d_residual, team, FA__LOOP(_column)(team, piece), x);
+        if (drops) FA__LOOP(_row_dropout)(x, &columns, piece, &drawn);
+        if (p->d_x.data) FA__LOOP(_put)(&d_x, team, FA__LOOP(_column)(team, piece), x);
     }
+#undef FA__GRADIENT
 }

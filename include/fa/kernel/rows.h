@@ -40,6 +40,7 @@ typedef struct fa__sums {
     int64_t workers;  /* that a row or a segment has */
     int64_t segments; /* of a row, which share nothing but `row_values`; 1: rows are whole */
     int64_t length;   /* columns of a segment */
+    
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
     int whole;        /* rows are of whole vectors, and not cut (GPU) */
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */

@@ -9,7 +9,8 @@
 
 #define FA__CPU_WORKERS 256   /* that add up sums of columns, at most */
 #define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for eight */
-#define FA__CPU_HELD 262144   /* bytes of rows that are looked at twice, in the second-level cache */
+#define FA__CPU_HELD 65536    /* bytes of rows that are looked at twice, in the second-level cache, beside as many that are asked for */
+#define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, in a first-level cache */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
 #define FA__ISA FA__ISA_BASE
@@ -36,7 +37,7 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
     p->sums.stages = 1;
     /* Where no sums are wanted, nothing is gained by segments; and their first pass needs a workspace. */
-    p->sums.length = p->sums.wanted ? (int64_t)FA__ROWS(_cpu_base_row_LENGTH) : p->rows.cols;
+    p->sums.length = p->sums.wanted && p->rows.cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : p->rows.cols;
     p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
     return FA_OK;
 }
@@ -96,4 +97,5 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_WORKERS
 #undef FA__CPU_ADDED
 #undef FA__CPU_HELD
+#undef FA__CPU_SEGMENT
 #undef FA__CPU_COLUMNS

@@ -1,8 +1,8 @@
 /* rows_gpu_sweep.h: rows on GPUs, of kernels with sums of columns over all rows (FA__SUMS).
  *
  * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes or a block, with kernels of their own where
- * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the first-level cache. Any other rows
- * are held in shared memory, by lanes, a block or a cluster.
+ * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the first-level cache. Rows that begin
+ * anywhere are held in registers, too, by way of shared memory, and longer ones in shared memory, by a block or a cluster.
  *
  * Backward: blocks stay. A team takes row after row, of which the next ones are on their way into shared memory. A thread has
  * the same columns in every row, whose weights it keeps in shared memory, and whose sums in registers. In the end the teams of
@@ -59,6 +59,21 @@ FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #undef FA__LOOP
 #undef FA__VARIANT
 
+/* Rows that begin anywhere. */
+#define FA__VARIANT _odd
+#define FA__DIRECTIONS FA__ROWS_FORWARD
+#define FA_COLS FA__ROW_COLS(16)
+#define FA_THREADS 1
+#define FA_PIECES 4
+#include <fa/kernel/rows_gpu_parts.h>
+static __global__ void __launch_bounds__(FA__ODD_THREADS, FA__ODD_RESIDENT) FA__LOOP(_kernel_forward)(const __grid_constant__ FA__PARAMS p) {
+    FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0};
+    fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
+    FA__LOOP(_forward)(&p, (int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits), &team, &place);
+}
+#undef FA__LOOP
+#undef FA__VARIANT
+
 /* Any other rows: in shared memory, or, if they are too long for that, read again. */
 #define FA__VARIANT _slots
 #define FA_COLS FA__ROW_COLS(16)
@@ -88,10 +103,16 @@ FA__SLOT_KERNEL(_first_pass)
 #define FA__PIECES FA__SWEEP_EVEN
 #define FA__WHOLE 2
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
+#define FA__VARIANT _sweep_fast
+#define FA__PIECES FA__SWEEP_FAST
+#define FA__WHOLE 2
+#include <fa/kernel/rows_gpu_sweep_kernel.h>
 #define FA__VARIANT _sweep_any
 #define FA__PIECES FA__SWEEP_ANY
 #define FA__WHOLE 0
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
+
+#define FA__SWEEP_SCRATCH (sizeof(FA__ROWS(_sweep_shares)) + sizeof(FA__ROWS(_sweep_reduce_shared)))
 
 /* Adds the partial sums of columns: a lane has a column, and each warp some workers. */
 #define FA__ADD_WARPS 16
@@ -118,8 +139,7 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 
 static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS,
-                          sizeof(FA__ROWS(_sweep_any_reduce_shared)));
+    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, FA__SWEEP_SCRATCH);
 }
 
 /* A first pass over rows that are swept by segments. */
@@ -145,16 +165,23 @@ static FA_UNUSED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, f
         int bytes, most, plain;
     } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 32, 1}, /* within warps if that can be */
                 {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 32, 1},
-                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 256, 1},
+                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 128, 1},
                 {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 256, 1},
                 {(const void *)FA__ROWS(_held_kernel_forward), 64, 512, 0}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         const int64_t needed = (p->rows.cols * element + ways[i].bytes - 1) / ways[i].bytes;
         if (needed > ways[i].most || (ways[i].plain && !p->plain)) continue;
-        fa__rows_teams(&p->rows, needed, 128);
+        fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 128); /* small blocks: 2 % for many rows of 1,024, less for few */
         p->rows.rounds = (int)(p->rows.cols * element / 16) / p->rows.threads;
         p->rows.rest = (int)(p->rows.cols * element / 16) % p->rows.threads;
         return fa__launch_rows(name, ways[i].kernel, &p->rows, 0, p, stream);
+    }
+    const int64_t needed = (fa__row_vectors(&p->rows, element, 1) + 3) / 4;
+    if (!p->rows.even && needed <= FA__ODD_THREADS && p->dropout.threshold == 0 && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0) {
+        fa__rows_teams(&p->rows, needed, 128);
+        p->rows.slot_bytes = fa__slots_bytes(&p->rows, 4);
+        return fa__launch_rows(name, (const void *)FA__ROWS(_odd_kernel_forward), &p->rows,
+                               sizeof(FA__ROWS(_odd_reduce_shared)) + (size_t)p->rows.tensors * (size_t)p->rows.slot_bytes, p, stream);
     }
     const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
     const void *slots = (const void *)FA__ROWS(_slots_kernel_forward);
@@ -167,18 +194,20 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
     const char *name = FA__STR(FA__ROWS());
     (void)threads;
     if (!backward) return FA__ROWS(__run_forward)(p, aligned, stream);
-    const void *kernel = p->sums.whole ? (const void *)FA__ROWS(_sweep_kernel_backward) : (const void *)FA__ROWS(_sweep_any_kernel_backward);
-    const size_t scratch = sizeof(FA__ROWS(_sweep_any_reduce_shared)) + (size_t)p->sums.weights_bytes;
-    fa_status status = p->sums.segments > 1 ? FA__ROWS(__run_first_pass)(p, stream) : FA_OK;
+    const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_sweep_any_kernel_backward)
+                         : p->sums.pieces == FA__SWEEP_FAST ? (const void *)FA__ROWS(_sweep_fast_kernel_backward)
+                                                            : (const void *)FA__ROWS(_sweep_kernel_backward);
+    fa_status status = p->sums.row_values ? FA__ROWS(__run_first_pass)(p, stream) : FA_OK;
     if (status == FA_OK && p->rows.rows > 0)
         status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments, p->rows.threads * p->rows.teams, 1,
-                                   scratch + (size_t)(p->sums.stages * p->rows.tensors) * (size_t)p->rows.slot_bytes, p, stream);
+                                   FA__SWEEP_SCRATCH + (size_t)p->sums.weights_bytes + (size_t)(p->sums.stages * p->rows.tensors) * (size_t)p->rows.slot_bytes, p, stream);
     if (status == FA_OK && p->sums.wanted)
         status = fa__launch_blocks(name, (const void *)FA__ROWS(_add_kernel), (p->rows.cols + 31) / 32 * FA__SUMS, 32 * FA__ADD_WARPS, 1, 0,
                                    p, stream);
     return status;
 }
 #undef FA__ADD_WARPS
+#undef FA__SWEEP_SCRATCH
 #undef FA__EVEN_KERNEL
 #undef FA__ROW_COLS
 #undef FA__ROWS_KERNEL

@@ -1,67 +1,77 @@
 /* rows_gpu_sweep_kernel.h: the sweep of the backward, by threads that have FA__PIECES vectors of 16 bytes of each tensor of a
- * row. FA__WHOLE 2: rows are known to be of whole vectors, and not cut; 0: any. */
+ * row. FA__WHOLE 2: rows are known to be of whole vectors on boundaries of 16 bytes; 0: any. */
 #define FA__DIRECTIONS FA__ROWS_BACKWARD
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_PIECES FA__PIECES
-#define FA__KEEPS 1
-#define FA__CUT !FA__WHOLE
 #define FA_WHOLE FA__WHOLE
 #define FA__EVEN (FA__WHOLE > 0)
-#undef FA__UNROLL_PIECES
-#define FA__UNROLL_PIECES FA__UNROLL
+#define FA__CUT !FA__WHOLE
 #include <fa/kernel/rows_gpu_parts.h>
 
-/* Which rows a team takes, and its part in them. */
-typedef struct FA__LOOP(_share) {
-    int mine;       /* the team's number in its block */
-    int segment;    /* of every row */
-    int64_t worker; /* the block's number among those of the segment */
-    int64_t step;   /* from a row of the block to its next */
-} FA__LOOP(_share);
-FA__FN FA__LOOP(_share) FA__LOOP(_share_of)(const FA__PARAMS *p) {
-    FA__LOOP(_share) s;
-    s.mine = (int)threadIdx.x >> p->rows.team_bits;
-    s.worker = (int)blockIdx.x;
-    s.segment = 0;
-    if (!FA__WHOLE && p->sums.segments > 1) s.segment = (int)(s.worker % p->sums.segments), s.worker /= p->sums.segments;
-    s.step = p->sums.workers * p->rows.teams;
-    return s;
-}
-
 static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_backward)(const __grid_constant__ FA__PARAMS p) {
-    enum { HELD = FA__PIECES * FA__LOOP(_row_LENGTH) };
-    float sums[FA__SUMS * HELD];
-    unsigned char *weights = fa__shared + sizeof(FA__LOOP(_reduce_shared)), *slots = weights + p.sums.weights_bytes;
-    FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, slots, sums, HELD, (float4 *)weights + threadIdx.x};
-    const FA__LOOP(_share) share = FA__LOOP(_share_of)(&p);
+    enum { LENGTH = FA__LOOP(_row_LENGTH), HELD = FA__PIECES * LENGTH };
+    float sums[FA__SUMS * HELD], n[HELD], w[HELD];
+    FA__LOOP(_shares) *shares = (FA__LOOP(_shares) *)fa__shared;
+    FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)(shares + 1), NULL, NULL, 0};
+    float4 *kept = (float4 *)(place.shared + 1);
+    unsigned char *slots = (unsigned char *)kept + p.sums.weights_bytes;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
-    team.whole = p.rows.whole;
+    const int mine = (int)threadIdx.x >> p.rows.team_bits, stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
+    int64_t segment = 0, worker = (int)blockIdx.x;
+    if (!FA__WHOLE && p.sums.segments > 1) segment = worker % p.sums.segments, worker /= p.sums.segments;
+    const int64_t first = FA__WHOLE ? 0 : segment * p.sums.length, left = p.rows.cols - first;
+    const int cols = FA__WHOLE ? (int)p.rows.cols : (int)(left < p.sums.length ? left : p.sums.length), step = (int)p.sums.workers * p.rows.teams;
     FA__UNROLL
     for (int i = 0; i < FA__SUMS * HELD; i++) sums[i] = 0.0f;
-    FA__LOOP(_backward_keep)(&p, share.segment, &team, &place);
+    FA__ROLL
+    for (int piece = 0; piece < FA__PIECES; piece++) {
+        const int col = FA__LOOP(_column)(&team, piece);
+        FA__UNROLL
+        for (int i = 0; i < LENGTH; i++) w[i] = p.gamma && col + i < cols ? fa_load_element(p.gamma, first + col + i, FA_WEIGHT_DTYPE) : 1.0f;
+        FA__UNROLL
+        for (int i = 0; i < LENGTH; i += 4) FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32] = make_float4(w[i], w[i + 1], w[i + 2], w[i + 3]);
+    }
 
-    /* Before a row is finished, that which comes `ahead_by` later is started, in the slots of the one before. The first rows
-     * are started while there is none to finish: their numbers are negative. */
-    FA__LOOP(_place) ahead = place;
-    FA__LOOP(_flight) flight, next;
-    const int stage_bytes = p.rows.tensors * p.rows.slot_bytes, ahead_by = p.sums.stages - 1;
-    const int64_t far = ahead_by * share.step;
-    int64_t row = share.worker * p.rows.teams - far;
-    int turn = 0;
-    FA__LOOP(_backward_peek)(&next, &p, row + share.mine);
-    for (; row < p.rows.rows; row += share.step) {
-        ahead.slots = slots + turn * stage_bytes;
-        if (row + far < p.rows.rows) FA__LOOP(_backward_start)(&p, row + far + share.mine, share.segment, &team, &ahead);
+    /* In turn i row i of the team is finished, and row i + stages - 1 started, where row i - 1 was. */
+    FA__LOOP(_known) now, next;
+    const int64_t begin = worker * p.rows.teams + mine;
+    const int turns = (int)((p.rows.rows - worker * p.rows.teams + step - 1) / step); /* the same for all teams of a block */
+    const int rows = begin + (int64_t)(turns - 1) * step < p.rows.rows ? turns : turns - 1;
+    int here = 0;
+    FA__LOOP(_peek)(&next, &p, begin, 0 < rows);
+    for (int i = 1 - stages; i < turns; i++) {
+        unsigned char *empty = slots + here * stage_bytes;
+        const int started = i + stages - 1;
+#if !FA__WHOLE /* others look at what a thread has copied */
+        fa_sm80_copy_wait(stages - 2);
+        if (team.threads > 32) __syncthreads();
+        else __syncwarp();
+#endif
+        if (started < turns) {
+            const int64_t row = begin + (int64_t)started * step;
+            FA__UNROLL
+            for (int tensor = 0; tensor < 3; tensor++) {
+                if (tensor == 2 && p.rows.tensors == 2) break;
+                const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, row, first, started < rows ? cols : 0);
+                FA__LOOP(_bring)(empty + tensor * p.rows.slot_bytes, &p, &s, &team);
+            }
+        }
         fa_sm80_copy_commit();
-        turn = turn == ahead_by ? 0 : turn + 1;
-        flight = next;
-        FA__LOOP(_backward_peek)(&next, &p, row + share.step + share.mine);
-        if (row < 0) continue;
-        fa_sm80_copy_wait(ahead_by);
-        place.slots = slots + turn * stage_bytes;
-        FA__LOOP(_backward_finish)(&p, row + share.mine, share.segment, &team, &place, &flight);
+        here = here + 1 == stages ? 0 : here + 1;
+        if (i < 0) continue;
+        const FA__LOOP(_part) part = {begin + (int64_t)i * step, first, i < rows ? cols : 0};
+        now = next;
+        FA__LOOP(_peek)(&next, &p, part.row + step, i + 1 < rows);
+#if FA__WHOLE
+        fa_sm80_copy_wait(stages - 1);
+#endif
+        FA__LOOP(_sum_up)(&now, &p, &part, slots + here * stage_bytes, &team, &place, shares, kept, sums, n, w);
+        /* Addresses are made anew: kept, they would take registers that there are not. */
+        fa_team same = team;
+        same.thread = fa_sm80_opaque(team.thread);
+        FA__LOOP(_write)(&now, &p, &part, slots + fa_sm80_opaque(here) * stage_bytes, &same, kept, n, w);
     }
     if (!p.sums.partial) return;
 
@@ -72,21 +82,19 @@ static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_
         FA__UNROLL
         for (int i = 0; i < FA__SUMS * HELD; i += 4) { /* as many as a slot has room for */
             __syncthreads();
-            if (share.mine >= half && share.mine < 2 * half) shared[0] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+            if (mine >= half && mine < 2 * half) shared[0] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
             __syncthreads();
-            if (share.mine >= half) continue;
+            if (mine >= half) continue;
             const float4 more = shared[half * p.rows.threads];
             sums[i] += more.x, sums[i + 1] += more.y, sums[i + 2] += more.z, sums[i + 3] += more.w;
         }
-    if (share.mine > 0) return;
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(&p, 0, share.segment, &team);
+    if (mine > 0) return;
     FA__UNROLL
-    for (int which = 0; which < FA__SUMS; which++)
-        FA__UNROLL
-        for (int piece = 0; piece < FA__PIECES; piece++)
-            FA__LOOP(_row_put)(&columns, piece,
-                               p.sums.partial + (share.worker * FA__SUMS + which) * p.sums.pitch + share.segment * p.sums.length,
-                               sums + which * HELD + piece * FA__LOOP(_row_LENGTH));
+    for (int i = 0; i < FA__SUMS * HELD; i += 4) {
+        const int col = FA__LOOP(_column)(&team, i % HELD / LENGTH) + i % LENGTH;
+        float *to = p.sums.partial + (worker * FA__SUMS + i / HELD) * p.sums.pitch + first + col;
+        if (col < cols) *(float4 *)to = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]); /* there is room to a multiple of 16 */
+    }
 }
 #undef FA__LOOP
 #undef FA__VARIANT

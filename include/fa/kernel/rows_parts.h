@@ -1,10 +1,7 @@
 /* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
  * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both),
- * FA__KEEPS, whether threads keep weights of columns from row to row, FA__CUT, whether the row of a backward may be a segment, and
- * FA__EVEN, whether rows are of whole vectors (FA_WHOLE 2) that are held in pieces of one (default: 0; GPU). */
-#if !defined(FA__KEEPS)
-#define FA__KEEPS 0
-#endif
+ * FA__CUT, whether the row of a backward may be a segment, and FA__EVEN, whether rows are of whole vectors (FA_WHOLE 2) that are
+ * held in pieces of one (default: 0; GPU). */
 #if !defined(FA__CUT)
 #define FA__CUT 0
 #endif
@@ -22,9 +19,6 @@ typedef struct FA__LOOP(_place) {
     unsigned char *slots;
     float *sums; /* of columns: a worker's, or a thread's */
     int64_t pitch;
-#if FA__KEEPS
-    float4 *weights; /* of columns: the caller's slots of shared memory */
-#endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
     return FA__LOOP(_row_KNOWN) || place->slots ? place->slots + tensor * p->rows.slot_bytes : NULL;
@@ -33,28 +27,11 @@ FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *
 FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t piece) {
     return place->sums ? place->sums + which * place->pitch + piece * FA__LOOP(_row_LENGTH) : NULL;
 }
-#if FA__KEEPS
-/* Floats of the i-th part that a thread keeps: into its slots of shared memory, and out of them. */
-FA__FN void FA__LOOP(_keep)(const FA__LOOP(_place) * place, int i, const float *x) {
-    FA__UNROLL
-    for (int j = 0; j < FA__LOOP(_row_PART); j += 4)
-        place->weights[(i * FA__LOOP(_row_PART) + j) / 4 * (int)blockDim.x] = make_float4(x[j], x[j + 1], x[j + 2], x[j + 3]);
-}
-FA__FN const float *FA__LOOP(_kept)(float *x, const FA__LOOP(_place) * place, int i) {
-    FA__UNROLL
-    for (int j = 0; j < FA__LOOP(_row_PART); j += 4) {
-        float4 four = place->weights[(i * FA__LOOP(_row_PART) + j) / 4 * (int)blockDim.x];
-        x[j] = four.x, x[j + 1] = four.y, x[j + 2] = four.z, x[j + 3] = four.w;
-    }
-    return x;
-}
-#endif
 #include <fa/arch/dtype.h>
 #if !defined(FA__DIRECTIONS)
 #define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)
 #endif
 #include FA__BODY
 #undef FA__DIRECTIONS
-#undef FA__KEEPS
 #undef FA__CUT
 #undef FA__EVEN

@@ -19,10 +19,9 @@
  *                         of columns are kept by the threads of a GPU; and the file defines
  *
  *     _forward(p, row, team, place)                              a whole row, with all that follows; the same of the _backward:
- *     _backward_keep(p, segment, team, place)                    puts the weights of columns into place->weights (GPU)
- *     _backward_start(p, row, segment, team, place)              starts reading a row, or a segment of one
- *     _backward_peek(flight, p, row)                             reads ahead what is small
- *     _backward_finish(p, row, segment, team, place, flight)     finishes it, and adds to FA__LOOP(_sums)(place, which, piece)
+ *     _backward_peek(flight, p, row)                             reads ahead what is small (CPU)
+ *     _backward_finish(p, row, segment, team, place, flight)     finishes it, and adds to FA__LOOP(_sums)(place, which, piece) (CPU)
+ *     _bring, _peek, _sum_up, _write                             the same for kernel/rows_gpu_sweep_kernel.h (GPU)
  *     _first_pass(p, row, team, place)                           finds sums.row_values of a row of several segments
  *
  *                         In the backward a thread has the same columns in every row: those of _columns(p, row, segment, team).

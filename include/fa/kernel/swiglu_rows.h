@@ -5,7 +5,7 @@
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
-    float x[FA__LOOP(_row_LENGTH)], up[FA__LOOP(_row_LENGTH)];
+    float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_x, held_up;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->gate, &at, sizeof(FA__ELEMENT)), at.cols, team);
     FA__LOOP(_row_view) in_up = FA__LOOP(_row_like)(fa__element(&p->up, &at, sizeof(FA__ELEMENT)), &in);
@@ -15,16 +15,23 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_hold)(&held_up, FA__LOOP(_slots)(place, p, 1), &in_up, 0.0f);
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
-        int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_up, piece);
-        const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece);
-        const float *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
 #if FA__IN_VECTORS
-        for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) {
-            FA__CPU_OP(vec) gate = *(const FA__CPU_OP(any) *)(gates + i);
-            *(FA__CPU_OP(any) *)(x + i) = gate * FA__CPU_OP(sigmoid)(gate) * *(const FA__CPU_OP(any) *)(ups + i);
+        FA__ELEMENT rest[2][FA__LOOP(_row_LANES)];
+        const int real = FA__LOOP(_row_real)(&in, piece);
+        for (int begin = 0, end; begin < real; begin = end) {
+            const FA__ELEMENT *gates = FA__LOOP(_row__from)(rest[0], FA__LOOP(_row__piece)(&in, piece), begin, real);
+            const FA__ELEMENT *ups = FA__LOOP(_row__from)(rest[1], FA__LOOP(_row__piece)(&in_up, piece), begin, real);
+            end = FA__LOOP(_row__end)(begin, real);
+            for (int i = begin; i < end; i += FA__LOOP(_row_LANES)) {
+                FA__CPU_OP(vec) gate = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SILU_LOWEST), FA__LOOP(_row__vector)(gates + (i - begin)));
+                *(FA__CPU_OP(any) *)(x + i) = gate * FA__SIGMOID_OF(gate) * FA__LOOP(_row__vector)(ups + (i - begin));
+            }
         }
 #else
+        float up[FA__LOOP(_row_LENGTH)];
+        const int count = FA__LOOP(_row_count)(&in, piece);
+        const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece), *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
         FA__UNROLL
         for (int i = 0; i < count; i++) x[i] = FA_ACTIVATION(FA__USER(p), gates[i]) * ups[i];
 #endif
@@ -37,7 +44,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 /* Backward: d_up = d_y activation(gate), d_gate = d_y up activation'(gate). */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
-    float x[FA__LOOP(_row_LENGTH)], up[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
+    float x[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_x, held_up, held_d;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->gate, &at, sizeof(FA__ELEMENT)), at.cols, team);
     FA__LOOP(_row_view) in_up = FA__LOOP(_row_like)(fa__element(&p->up, &at, sizeof(FA__ELEMENT)), &in);
@@ -50,19 +57,27 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 2), &in_d, 0.0f);
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
-        int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_up, piece), FA__LOOP(_row_ahead)(&in_d, piece);
-        const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece);
-        const float *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
-        const float *ds = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
 #if FA__IN_VECTORS
-        for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) {
-            FA__CPU_OP(vec) gate = *(const FA__CPU_OP(any) *)(gates + i), d_y = *(const FA__CPU_OP(any) *)(ds + i);
-            FA__CPU_OP(vec) share = FA__CPU_OP(sigmoid)(gate), y = gate * share;
-            *(FA__CPU_OP(any) *)(x + i) = d_y * *(const FA__CPU_OP(any) *)(ups + i) * (share + y * (1.0f - share));
-            *(FA__CPU_OP(any) *)(d + i) = d_y * y;
+        FA__ELEMENT rest[3][FA__LOOP(_row_LANES)];
+        const int real = FA__LOOP(_row_real)(&in, piece);
+        for (int begin = 0, end; begin < real; begin = end) {
+            const FA__ELEMENT *gates = FA__LOOP(_row__from)(rest[0], FA__LOOP(_row__piece)(&in, piece), begin, real);
+            const FA__ELEMENT *ups = FA__LOOP(_row__from)(rest[1], FA__LOOP(_row__piece)(&in_up, piece), begin, real);
+            const FA__ELEMENT *ds = FA__LOOP(_row__from)(rest[2], FA__LOOP(_row__piece)(&in_d, piece), begin, real);
+            end = FA__LOOP(_row__end)(begin, real);
+            for (int i = begin; i < end; i += FA__LOOP(_row_LANES)) {
+                FA__CPU_OP(vec) gate = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SILU_LOWEST), FA__LOOP(_row__vector)(gates + (i - begin)));
+                FA__CPU_OP(vec) d_y = FA__LOOP(_row__vector)(ds + (i - begin)), share = FA__SIGMOID_OF(gate), y = gate * share;
+                *(FA__CPU_OP(any) *)(x + i) = d_y * FA__LOOP(_row__vector)(ups + (i - begin)) * (share + y * (1.0f - share));
+                *(FA__CPU_OP(any) *)(d + i) = d_y * y;
+            }
         }
 #else
+        float up[FA__LOOP(_row_LENGTH)];
+        const int count = FA__LOOP(_row_count)(&in, piece);
+        const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece), *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
+        const float *ds = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
         FA__UNROLL
         for (int i = 0; i < count; i++) {
             float gate = gates[i], d_y = ds[i];

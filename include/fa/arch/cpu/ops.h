@@ -17,7 +17,7 @@
  *   narrow  eight floats to FA_F16, to nearest even
  *   put_f16, put_bf16   two vectors of floats to as many bytes as one has, to nearest even; streamed: past the caches, to a
  *           multiple of these; by_unit: as fa__cpu_rounds_bf16() says
- *   inverse 1 / x, to 2 units in the last place, of numbers between 2^-100 and 2^100
+ *   inverse 1 / x, to 2 units in the last place, of numbers between 2^-126 and 2^126
  *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST (AVX-512)
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
  *   pieces, low, high, low2, high2   what a transposition is made of

@@ -81,17 +81,6 @@ FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float s
 #undef FA__NEXT
     return FA__RED(__join)(c0, 0);
 }
-/* The same, and the largest of them, in one pass. */
-FA__FN float FA__RED(__exp_sum_max_of)(float *largest, const float *x, int count, float base, float scale_log2) {
-    FA__CPU_OP(vec) bases = FA__CPU_OP(splat)(base), scales = FA__CPU_OP(splat)(scale_log2), m0 = bases, m1 = bases;
-#define FA__NEXT(c, at) { c += FA__EXP(at); m0 = FA__CPU_OP(max)(*(const FA__CPU_OP(any) *)(x + (at)), m0); FA__SWAP }
-#define FA__SWAP { FA__CPU_OP(vec) m = m0; m0 = m1, m1 = m; }
-    FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
-#undef FA__SWAP
-#undef FA__NEXT
-    *largest = FA__RED(__join)(FA__CPU_OP(max)(m0, m1), 1);
-    return FA__RED(__join)(c0, 0);
-}
 #define FA__EXP_TO
 #undef FA__EXP
 #undef FA__MAX_NEXT

@@ -62,20 +62,34 @@ FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, c
     memcpy(row + piece * FA__ROW(_LENGTH), x, sizeof *x * (size_t)FA__ROW(__real)(v, piece));
 }
 
-/* A vector of elements as floats; of the last `left` ones, where these are fewer, and then zeros. */
-FA__FN FA__CPU_OP(vec) FA__ROW(__vector)(const FA__ELEMENT *from, int left) {
-    FA__ELEMENT some[FA__ROW(_LANES)];
-    if (left < FA__ROW(_LANES)) {
-        memset(some, 0, sizeof some);
-        memcpy(some, from, sizeof *some * (size_t)left);
-        from = some;
-    }
+/* A piece is gone through by whole vectors of elements, and then, if it does not end with one, by one of what is left and zeros: those
+ * from `begin` on end at __end(), and are at __from(). */
+FA__FN int FA__ROW(__end)(int begin, int real) {
+    return begin + FA__ROW(_LANES) > real ? begin + FA__ROW(_LANES) : real / FA__ROW(_LANES) * FA__ROW(_LANES);
+}
+FA__FN const FA__ELEMENT *FA__ROW(__from)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real) {
+    if (begin + FA__ROW(_LANES) <= real) return from + begin;
+    for (int i = 0; i < FA__ROW(_LANES); i++) rest[i] = begin + i < real ? from[begin + i] : (FA__ELEMENT)0;
+    return rest;
+}
+/* A vector of elements as floats. */
+FA__FN FA__CPU_OP(vec) FA__ROW(__vector)(const FA__ELEMENT *from) {
 #if FA_DTYPE == FA_F16
     return FA__CPU_OP(of_f16)(from);
 #elif FA_DTYPE == FA_BF16
     return FA__CPU_OP(of_bf16)(from);
 #else
     return *(const FA__CPU_OP(any) *)from;
+#endif
+}
+/* Two vectors of floats from as many elements, in any order: of bf16 without moving them. */
+FA__FN void FA__ROW(__pair)(FA__CPU_OP(vec) * a, FA__CPU_OP(vec) * b, const FA__ELEMENT *from) {
+#if FA_DTYPE == FA_BF16
+    FA__CPU_OP(bits) words;
+    memcpy(&words, from, sizeof words);
+    *a = (FA__CPU_OP(vec))(words << 16), *b = (FA__CPU_OP(vec))(words & (int32_t)0xFFFF0000);
+#else
+    *a = FA__ROW(__vector)(from), *b = FA__ROW(__vector)(from + FA__ROW(_LANES));
 #endif
 }
 /* n elements to floats and back: whole vectors, the rest one by one. */

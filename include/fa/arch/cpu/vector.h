@@ -23,14 +23,6 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
     return p * (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
 #endif
 }
-/* As fa_sigmoid() has it. */
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
-    const FA__CPU_OP(vec) one = FA__CPU_OP(splat)(1.0f);
-    const FA__CPU_OP(bits) below = (FA__CPU_OP(bits))x >> 31;
-    FA__CPU_OP(vec) e = FA__CPU_OP(exp2)((FA__CPU_OP(vec))((FA__CPU_OP(bits))x & 0x7FFFFFFF) * -FA__LOG2_E);
-    FA__CPU_OP(vec) above = (FA__CPU_OP(vec))((below & (FA__CPU_OP(bits))e) | (~below & (FA__CPU_OP(bits))one));
-    return above * FA__CPU_OP(inverse)(one + e);
-}
 
 /* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats
  * apart. */

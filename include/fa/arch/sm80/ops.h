@@ -48,6 +48,38 @@ FA__DEVICE void fa_sm80_unpack_bf16(float *low, float *high, uint32_t word) {
     *high = fa__from_bits(word & 0xFFFF0000u);
 }
 
+/* Floats as pairs of FA_F16 numbers (tile_pairs.h): multiplied by a power of two that brings the largest of them to 1 / this
+ * or more, but less than twice that. */
+#define FA__SM80_PAIR_UNIT 6.103515625e-05f /* 2^-14 */
+/* The size of a finite number, which orders them; a smaller one for NaN and infinities. */
+FA__DEVICE uint32_t fa_sm80_size(float x) { return (fa__bits(x) << 1) + 0x01000000u; }
+FA__DEVICE uint32_t fa_sm80_larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+/* `up`, that power of two for the largest size, and `down`, the one at or below it; 2^-112 at least. */
+FA__DEVICE void fa_sm80_powers(float *up, float *down, uint32_t size) {
+    uint32_t exponent = size >> 24; /* biased, plus 1 */
+    exponent = exponent < 16 ? 16 : exponent;
+    *up = fa__from_bits((269 - exponent) << 23);
+    *down = fa__from_bits((exponent - 1) << 23);
+}
+/* x and y as big + small, packed. */
+FA__DEVICE void fa_sm80_pair(uint32_t *big, uint32_t *small, float x, float y) {
+    float x_big, y_big;
+    *big = fa_sm80_pack_f16(x, y);
+    fa_sm80_unpack_f16(&x_big, &y_big, *big);
+    *small = fa_sm80_pack_f16(x - x_big, y - y_big);
+}
+
+/* Four words that begin so many bytes, 0 to 15, a multiple of 2, behind the first of eight. */
+FA__DEVICE void fa_sm80_shift(uint32_t *to, const uint32_t *from, int bytes) {
+    uint32_t half[6], word[5];
+#pragma unroll
+    for (int i = 0; i < 6; i++) half[i] = bytes & 8 ? from[i + 2] : from[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++) word[i] = bytes & 4 ? half[i + 1] : half[i];
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = __funnelshift_r(word[i], word[i + 1], (unsigned)bytes % 4u * 8u);
+}
+
 /* The larger of two halves, twice; the other one where one is NaN (PTX ISA, max). */
 FA__DEVICE uint32_t fa_sm80_max_f16(uint32_t a, uint32_t b) {
     uint32_t r;
@@ -62,7 +94,7 @@ FA__DEVICE uint32_t fa_sm80_max_bf16(uint32_t a, uint32_t b) {
 
 /* ---- across a warp ---- */
 
-/* The largest value, or the sum, among `owners` neighbouring lanes. */
+/* The largest value, the sum, or the largest size, among `owners` neighbouring lanes. */
 FA__DEVICE float fa_sm80_row_max(float x, int owners) {
 #pragma unroll
     for (int step = 1; step < owners; step *= 2) x = fa__maxf(__shfl_xor_sync(0xFFFFFFFFu, x, step), x);
@@ -71,6 +103,11 @@ FA__DEVICE float fa_sm80_row_max(float x, int owners) {
 FA__DEVICE float fa_sm80_row_sum(float x, int owners) {
 #pragma unroll
     for (int step = 1; step < owners; step *= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, step);
+    return x;
+}
+FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
+#pragma unroll
+    for (int step = 1; step < owners; step *= 2) x = fa_sm80_larger(__shfl_xor_sync(0xFFFFFFFFu, x, step), x);
     return x;
 }
 FA__DEVICE int fa_sm80_any(int x) { return __any_sync(0xFFFFFFFFu, x); }
