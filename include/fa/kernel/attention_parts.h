@@ -8,10 +8,11 @@
 #define FA__WORKER_M FA_BLOCK_M
 #endif
 
-#define FA__PART FA__CAT(FA__VARIANT, _qtile)
+/* What is multiplied as pairs of halves; not O, which is written as floats. */
 #if FA__PAIRS
 #define FA__PAIRED
 #endif
+#define FA__PART FA__CAT(FA__VARIANT, _qtile)
 #define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_A
@@ -19,9 +20,6 @@
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _ktile)
-#if FA__PAIRS
-#define FA__PAIRED
-#endif
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_B
@@ -29,25 +27,22 @@
 #include <fa/tile.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _vtile)
-#if FA__PAIRS
-#define FA__PAIRED
-#endif
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_BT
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
-
+#undef FA__PAIRED
 #define FA__PART FA__CAT(FA__VARIANT, _otile)
 #define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_A
 #include <fa/tile.h>
 
-#define FA__PART FA__CAT(FA__VARIANT, _qk)
 #if FA__PAIRS
 #define FA__PAIRED
 #endif
+#define FA__PART FA__CAT(FA__VARIANT, _qk)
 #define FA_M FA__WORKER_M
 #define FA_N FA_BLOCK_N
 #define FA_K FA_HEAD_DIM
@@ -57,15 +52,13 @@
 #include <fa/mma.h>
 
 #define FA__PART FA__CAT(FA__VARIANT, _pv)
-#if FA__PAIRS
-#define FA__PAIRED
-#endif
 #define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
 #define FA_K FA_BLOCK_N
 #define FA_A FA_FRAGMENT
 #define FA_B FA_OPERAND_BT
 #include <fa/mma.h>
+#undef FA__PAIRED
 
 #define FA__PART FA__CAT(FA__VARIANT, _softmax)
 #define FA_M FA__WORKER_M

@@ -32,7 +32,6 @@ FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * (16 * FA__MMA
 
 #if defined(FA__PAIRED)
 #include <fa/arch/sm80/mma_pairs.h>
-#undef FA__PAIRED
 #elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #include <fa/arch/sm80/mma_half.h>
 #else

@@ -231,8 +231,10 @@ FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     return x;
 }
 /* Of the warps' moments, those of the team: sums of what is relative to the first warp's mean. With n numbers in that warp and N
- * in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what remains. */
-FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+ * in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what remains. `inverse` is 1 / N if
+ * that is `known`; else *count becomes N. */
+FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
+                                   float inverse) {
     if (team->threads <= 32) return;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
     FA__RED(__publish)(part[0], *count, team, shared);
@@ -245,32 +247,25 @@ FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, f
         float n = part[0][i], off = n > 0.0f ? part[1][i] - first : 0.0f;
         total += n, sum += n * off, q += fmaf(n * off, off, part[2][i]);
     }
-    total = FA__RED(__lanes_sum)(total, 32), sum = FA__RED(__lanes_sum)(sum, 32), q = FA__RED(__lanes_sum)(q, 32);
-    float off = total > 0.0f ? sum * fa__reciprocal(total) : 0.0f;
-    *count = total;
+    float off;
+    if (known) {
+        sum = FA__RED(_lanes_sum)(sum, team), q = FA__RED(_lanes_sum)(q, team);
+        off = sum * inverse;
+    } else {
+        total = FA__RED(__lanes_sum)(total, 32), sum = FA__RED(__lanes_sum)(sum, 32), q = FA__RED(__lanes_sum)(q, 32);
+        off = total > 0.0f ? sum * fa__reciprocal(total) : 0.0f;
+        *count = total;
+    }
     *mean = first + off;
     q -= sum * off;
     *squares = q < 0.0f ? 0.0f : q; /* NaN remains */
 }
+FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+    FA__RED(__merge_warps)(count, mean, squares, team, shared, 0, 0.0f);
+}
 /* The same for a team of `1 / inverse` numbers. */
 FA__FN void FA__RED(_warps_moments_of)(float inverse, float count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
-    if (team->threads <= 32) return;
-    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-    FA__RED(__publish)(part[0], count, team, shared);
-    FA__RED(__publish)(part[1], *mean, team, shared);
-    FA__RED(__publish)(part[2], *squares, team, shared);
-    FA__RED(__meet)(team, shared, 3);
-    float first = part[1][0], sum = 0.0f, q = 0.0f;
-    if (!(fabsf(first) < INFINITY)) first = 0.0f; /* the mean is infinite, not NaN, if a number is */
-    FA__EACH_PART(i, team) {
-        float n = part[0][i], off = n > 0.0f ? part[1][i] - first : 0.0f;
-        sum += n * off, q += fmaf(n * off, off, part[2][i]);
-    }
-    sum = FA__RED(_lanes_sum)(sum, team), q = FA__RED(_lanes_sum)(q, team);
-    float off = sum * inverse;
-    *mean = first + off;
-    q -= sum * off;
-    *squares = q < 0.0f ? 0.0f : q; /* NaN remains */
+    FA__RED(__merge_warps)(&count, mean, squares, team, shared, 1, inverse);
 }
 FA__FN void FA__RED(_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
     FA__RED(__lanes_moments)(count, mean, squares, team->threads);

@@ -4,7 +4,6 @@
 
 #if defined(FA__PAIRED)
 #include <fa/arch/sm80/tile_pairs.h>
-#undef FA__PAIRED
 #else
 #if FA__ARCH == 80
 enum {
