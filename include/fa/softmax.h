@@ -152,9 +152,8 @@ FA__FN int FA__SM(_exceeds)(const FA__SM(_state) * state, const float *s) {
 #endif
 }
 
-/** First part of NAME_update(): raises each maximum that the tile exceeds by more than a little. Returns whether any was, on a
- *  GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
-FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha) {
+/** NAME_raise() by one of every `step` columns, known to the compiler: enough for who asks NAME_behind() afterwards. */
+FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha, int step) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], reach = FA__STALE_LIMIT * fa__reciprocal(scale_log2);
     int raised = 0;
@@ -162,10 +161,10 @@ FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_lo
     FA__UNROLL
     for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = state->max[i % FA_ROWS];
     FA__UNROLL
-    for (int c = 0; c < FA_COLS; c++)
+    for (int c = 0; c < FA_COLS; c += step)
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
-            int i = c % FA__COUNT * FA_ROWS + r;
+            int i = c / step % FA__COUNT * FA_ROWS + r;
             part[i] = fa__maxf(s[FA__SM(_AT)(r, c)], part[i]);
         }
     FA__UNROLL
@@ -181,6 +180,12 @@ FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_lo
         raised |= !stale;
     }
     return FA__OP(any)(raised);
+}
+
+/** First part of NAME_update(): raises each maximum that the tile exceeds by more than a little. Returns whether any was, on a
+ *  GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
+FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha) {
+    return FA__SM(_raise_by)(state, s, scale_log2, alpha, 1);
 }
 
 /** Second part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */

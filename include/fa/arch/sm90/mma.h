@@ -125,14 +125,22 @@ FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const void *a_tile, const void *b
     FA__MMA(_wait)(acc, 0);
 }
 
-/* What stmatrix takes of 16 columns of the accumulator, from those of group `group` of 8 on: rows 0 and 8 of either group,
- * rounded; zeros beyond FA_N. */
-FA__FN void FA__MMA(_matrices)(uint32_t *x, const FA__MMA(_acc) * acc, int group) {
+/* The accumulator, rounded: of each group of 8 columns the pairs of rows 0 and 8. */
+typedef struct FA__MMA(_halves) {
+    uint32_t x[FA_N / 8 * 2];
+} FA__MMA(_halves);
+FA__FN void FA__MMA(_round)(FA__MMA(_halves) * halves, const FA__MMA(_acc) * acc) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        int at = FA__AT(i % 2, 2 * (group + i / 2), 2, 0);
-        x[i] = group + i / 2 < FA_N / 8 ? FA__HALF(pack)(acc->x[at], acc->x[at + 1]) : 0;
+    for (int i = 0; i < FA_N / 8 * 2; i++) {
+        int at = FA__AT(i % 2, i / 2 * 2, 2, 0);
+        halves->x[i] = FA__HALF(pack)(acc->x[at], acc->x[at + 1]);
     }
+}
+
+/* What stmatrix takes of 16 columns, from those of group `group` of 8 on; zeros beyond FA_N. */
+FA__FN void FA__MMA(_matrices)(uint32_t *x, const FA__MMA(_halves) * halves, int group) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) x[i] = group + i / 2 < FA_N / 8 ? halves->x[group * 2 + i] : 0;
 }
 
 /* Writes the accumulator, rounded, into an FA_OPERAND_A tile of FA_M x FA_N, with the zeros that pad it. */
@@ -140,10 +148,12 @@ FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread)
     enum { FA__GROUPS_OF_8 = FA_N / 8 };
     unsigned lane = (unsigned)thread % 32, row = (unsigned)thread / 32 * 16 + lane % 16;
     uint32_t to = fa_sm90_shared_address(tile);
+    FA__MMA(_halves) halves;
+    FA__MMA(_round)(&halves, acc);
 #pragma unroll
     for (unsigned unit = 0; unit < FA__GROUPS_OF_8; unit += 2) {
         uint32_t x[4];
-        FA__MMA(_matrices)(x, acc, (int)unit);
+        FA__MMA(_matrices)(x, &halves, (int)unit);
         fa_sm90_stmatrix(to + FA__SM90_OFFSET(row, unit + lane / 16, (unsigned)FA__MMA(_A_PANEL)), x);
     }
 }
@@ -183,9 +193,10 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
     }
 }
 
-/* The same through shared memory, which takes fewer instructions: each warp collects 16 rows of `units` times 8 columns,
+/* The same of what NAME_round() has rounded, through shared memory, which takes fewer instructions: each warp collects 16 rows of `units` times 8 columns,
  * 8 or 4 and known to the compiler, in its 256 * units bytes of `room`, and writes them as rows. */
-FA__FN void FA__MMA(_store_through)(const FA__MMA(_acc) * acc, unsigned char *room, int units, fa_block to, int thread) {
+FA__FN void FA__MMA(_store_through)(const FA__MMA(_halves) * halves, unsigned char *room, int units, fa_block to,
+                                    int thread) {
     enum { FA__GROUPS_OF_8 = FA_N / 8 };
     unsigned lane = (unsigned)thread % 32, warp = (unsigned)thread / 32, wide = (unsigned)units;
     unsigned row = lane % 16, turn = units == 8 ? row % 8 : row / 2 % 4; /* units change places against bank conflicts */
@@ -202,7 +213,7 @@ FA__FN void FA__MMA(_store_through)(const FA__MMA(_acc) * acc, unsigned char *ro
         for (unsigned unit = 0; unit < wide; unit += 2) {
             uint32_t x[4];
             if (done + unit >= FA__GROUPS_OF_8) break;
-            FA__MMA(_matrices)(x, acc, (int)(done + unit));
+            FA__MMA(_matrices)(x, halves, (int)(done + unit));
             fa_sm90_stmatrix(at + row * 16 * wide + ((unit + lane / 16) ^ turn) * 16, x);
         }
         __syncwarp();

@@ -91,6 +91,20 @@ FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) {
                  : "memory");
 }
 
+/* Whether the phase of that parity has completed. */
+FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) {
+    int done;
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+                 "selp.s32 %0, 1, 0, done;\n"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return done;
+}
+
 /* ---- named barriers of some of a block's threads (PTX ISA, bar) ---- */
 
 FA__DEVICE void fa_sm90_bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
