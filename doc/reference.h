@@ -471,6 +471,10 @@ int NAME_exceeds(const NAME_state *state, const float *s);
  *  @param alpha      written: the logarithms, to base 2, of what NAME_update() gives
  *  @return whether any maximum was raised, on a GPU the same for the whole warp */
 int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha);
+/** NAME_raise() by one of every `step` columns. A maximum that is too low by little does no harm, and one that is by much is what
+ *  NAME_behind() finds.
+ *  @param step a constant from 1 to FA_COLS */
+int NAME_raise_by(NAME_state *state, const float *s, float scale_log2, float *alpha, int step);
 
 /** Third part, if a maximum was raised: applies the factors to the sums.
  *  @param state updated: the sums
@@ -1129,7 +1133,7 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
  *  Its derivative by the score. */
 
 /** @fn float fa_softcap(const void *user, float score, fa_index at)
- *  Score hook: softcap * tanh(score / softcap). */
+ *  Score hook: softcap * tanh(score / softcap). Caps above 1e8 act like 1e8: scores up to 4e4 stay what they are as floats. */
 /** @fn float fa_softcap_grad(const void *user, float score, fa_index at)
  *  Its derivative by the score. */
 

@@ -111,6 +111,15 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
 /* Whether a hook may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are
  * known to be bounded. */
 #define FA__WIDE_SCORE (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP)
+/* What a worker computes of q k, and the unit of it: a soft cap leaves tanh alone to the worker, in units of the cap, which the
+ * factors of product and exponent have in them. A cap above 1e8 acts like 1e8. */
+#if FA__SCORE_NEEDS == FA__NEED_SOFTCAP
+#define FA__SCORE_OF(p, x, at) fa__tanh((x) * (p)->scale, (at).dtype)
+#define FA__SCORE_UNIT(args) ((args)->softcap < 1e8f ? (args)->softcap : 1e8f)
+#elif FA__HAS_SCORE
+#define FA__SCORE_OF(p, x, at) FA_SCORE(FA__USER(p), (x) * (p)->scale, at)
+#define FA__SCORE_UNIT(args) 1.0f
+#endif
 #if defined(FA_USER_ARGS)
 #define FA__HAS_USER 1
 #define FA__USER(p) (&(p)->user)
@@ -126,7 +135,7 @@ typedef struct FA__PARAMS {
 #if FA__HAS_USER
     FA_USER_ARGS user;
 #endif
-    float scale;      /* applied before a score hook */
+    float scale;      /* applied before a score hook, whose unit is in it */
     float scale_log2; /* of the exponent: exp2(score * scale_log2) */
     int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
     int blocks_m;     /* blocks of queries of a head */
@@ -232,9 +241,14 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     memcpy(&p->user, args->user, sizeof p->user);
 #endif
     float scale = args->scale == 0.0f ? 1.0f / sqrtf((float)FA_HEAD_DIM) : args->scale;
-    p->scale = scale;
-    p->negate = !FA__HAS_SCORE && scale < 0.0f;
-    p->scale_log2 = FA__HAS_SCORE ? FA__LOG2_E : fabsf(scale) * FA__LOG2_E;
+#if FA__HAS_SCORE
+    float unit = FA__SCORE_UNIT(args), largest = 3e38f * (unit < 1.0f ? unit : 1.0f);
+    p->scale = (fabsf(scale) < largest ? scale : copysignf(largest, scale)) / unit;
+    p->scale_log2 = unit * FA__LOG2_E;
+#else
+    p->negate = scale < 0.0f;
+    p->scale_log2 = fabsf(scale) * FA__LOG2_E;
+#endif
     int64_t blocks = ((int64_t)args->seqlen_q + block_m - 1) / block_m, heads = (int64_t)args->batch * args->heads;
     if (heads > 0 && blocks > (int64_t)INT32_MAX / heads)
         return FA__FAIL(FA_ERROR_ARGUMENT, "%s: batch * heads * blocks of %d queries is %lld * %lld: at most 2^31 - 1 are possible in one call",
@@ -277,6 +291,8 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__HAS_SCORE
 #undef FA__SCORE_NEEDS
 #undef FA__WIDE_SCORE
+#undef FA__SCORE_OF
+#undef FA__SCORE_UNIT
 #undef FA__HAS_USER
 #undef FA__USER
 #undef FA__ELEMENT

@@ -442,6 +442,33 @@ static void far_scores(void) {
     }
 }
 
+/* Soft caps and scales at the ends of what is accepted. */
+static void far_caps(void) {
+    static const float caps[] = {2e-30f, 1e-3f, 1e8f, 9e29f}, scales[] = {2e-30f, 0.3f, 1e25f};
+    shape s = shape_plain(1, 1, 1, 70, 150);
+    for (int n = 0; n < 12; n++) {
+        float cap = caps[n / 3], scale = scales[n % 3];
+        if (cap > 1 && scale > 1) continue; /* rounding alone decides */
+        problem p = fresh(&softcap, &s);
+        result exact = result_new(&p);
+        int wrong = 0;
+        p.args.softcap = cap, p.args.scale = scale;
+        for (int c = 0; c < 8; c++) problem_set(&p, &p.q, &p.args.q, 0, 0, 0, c, 0); /* scores of 0, too */
+        reference_attention(&p, &exact);
+        problem_upload(&p);
+        wrong += !check_forward(&p);
+        problem_download(&p);
+        for (int i = 0; i < 70; i++) {
+            float lse = ((float *)(void *)(p.lse.host + PROBLEM_FRONT))[i];
+            wrong += !(fabs((double)lse - exact.lse[i]) < 1e-5);
+            for (int c = 0; c < 8; c++) wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - exact.o[i * 8 + c]) < 1e-5);
+        }
+        tap_ok(!wrong, "a soft cap of %g, a scale of %g (%d wrong)", (double)cap, (double)scale, wrong);
+        result_delete(&exact);
+        problem_delete(&p);
+    }
+}
+
 /* Many heads: more work items than 16 bits hold, and a head count that is no power of two. */
 static void many_heads(void) {
     shape s = shape_plain(7, 12345, 4115, 1, 2);
@@ -892,6 +919,7 @@ static void counted(void) {
 #endif
 
 static void numerics(void) {
+    far_caps();
     leading_keys(&late, "leading tiles hidden by a mask");
     leading_keys(&late_by_score, "leading tiles hidden by a score hook");
     far_scores();

@@ -40,6 +40,15 @@
 #define FA_BLOCK_N 48
 #define FA_STAGES 3
 #include <fa/attention.h>
+/* Exponents that follow a line, in tiles that come from the diagonal outwards. */
+#define FA_NAME g_line
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 72
+#define FA_SCORE fa_alibi
+#define FA_ARCH 90
+#define FA_BLOCK_M 64
+#define FA_BLOCK_N 48
+#include <fa/attention.h>
 /* Blocks of queries that take about as long as each other come in another order. */
 #define FA_NAME g_window
 #define FA_DTYPE FA_BF16
@@ -47,6 +56,7 @@
 #define FA_MASK fa_sliding_window
 #include <fa/attention.h>
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
+static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72, g_line_forward, g_line_plan, g_line_workspace};
 static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
 #endif
 
@@ -413,6 +423,7 @@ int main(void) {
     windows(&window);
     pairs(&bf16);
     far_below(&chosen_90);
+    far_below(&line);
     repeats(&chosen_90);
 #else
     tap_skip("the schedule and the primitives of sm_90a: the GPU, or what this was compiled for, is another");

@@ -41,7 +41,7 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
             at.distance = distance[r] + (float)c;
 #if FA__HAS_SCORE
             at.checked = FA__SCORE_NEEDS != 0;
-            if (hooked) x = FA_SCORE(FA__USER(p), x * p->scale, at);
+            if (hooked) x = FA__SCORE_OF(p, x, at);
 #endif
 #if FA__HAS_MASK
             at.checked = FA__MASK_NEEDS != 0;

@@ -15,7 +15,7 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
 #endif
 #if FA__HAS_SCORE
     at.checked = FA__SCORE_NEEDS != 0;
-    x = FA_SCORE(FA__USER(p), x * p->scale, at);
+    x = FA__SCORE_OF(p, x, at);
 #endif
 #if FA__HAS_MASK
     at.checked = FA__MASK_NEEDS != 0;

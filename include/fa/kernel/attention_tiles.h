@@ -54,9 +54,9 @@
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
-#if FA__TABLE_CROWDED == 2
+#if FA__TABLE_CROWDED == 2 || (!FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_ALIBI)
 #define FA__TABLE_N 96
-#elif FA__HAS_MASK || !FA__HAS_SCORE || FA__SCORE_NEEDS & (FA__NEED_ALIBI | FA__NEED_SOFTCAP)
+#elif FA__HAS_MASK || !FA__HAS_SCORE || FA__SCORE_NEEDS == FA__NEED_SOFTCAP
 #define FA__TABLE_N 128
 #else
 #define FA__TABLE_N 80
@@ -74,7 +74,7 @@
 #define FA__TABLE_LONG_FROM 0
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 80
-#elif FA__TABLE_CROWDED
+#elif FA__TABLE_CROWDED || (FA__HAS_MASK && !FA__MASK_IS_BAND)
 #define FA__TABLE_N 96
 #else
 #define FA__TABLE_N 112

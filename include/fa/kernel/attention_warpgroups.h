@@ -46,8 +46,16 @@
 #endif
 
 /* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum says that it has to be
- * (fa/softmax.h, NAME_behind()). The latter wants registers, and scores that do not grow from tile to tile as under ALiBi. */
-#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || FA__SCORE_NEEDS & FA__NEED_ALIBI)
+ * (fa/softmax.h, NAME_behind()). The latter wants registers. */
+#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2)
+
+/* Whether a block's first maximum is that of a quarter of its columns, and looked at afterwards like the others. With hooks that
+ * spills. */
+#define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
+
+/* In a tile on one side of the diagonal ALiBi is a line: scores are left as they are, and their exponents follow the line. Tiles
+ * then come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
+#define FA__LINES (FA__SCORE_NEEDS == FA__NEED_ALIBI && !FA__LOOKS_FIRST)
 
 /* Whether a tile of keys that is not there before the exponentials is waited for behind them, which also lets the assembler begin
  * with them while P V runs: no branch is in between. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
@@ -146,15 +154,24 @@ typedef struct FA__LOOP(_launch) {
 
 /* The walk over the tiles of a block of queries: each lane judges one of 32 tiles. */
 typedef struct FA__LOOP(_walk) {
-    int word, end; /* tiles: the first of the 32 that are being consumed; the end */
+    int begin, count, word; /* tiles: the first; all; how many come before the 32 that are being consumed */
+    int diagonal;           /* how many come before the diagonal */
     uint32_t visit, full;
 } FA__LOOP(_walk);
 
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
     fa_range tiles = FA__LOOP(_tiles)(p, box);
-    walk->end = tiles.end;
-    walk->word = tiles.begin - FA__LANES;
+    int diagonal = (box.queries.end - 1 + p->args.seqlen_k - p->args.seqlen_q) / FA_BLOCK_N - tiles.begin;
+    walk->begin = tiles.begin;
+    walk->count = tiles.end - tiles.begin;
+    walk->word = -FA__LANES;
+    walk->diagonal = fa__min(diagonal, walk->count - 1);
     walk->visit = walk->full = 0;
+}
+
+/* The order of the tiles: as they are; or from the diagonal to the first, and then those behind it. */
+FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
+    return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
 }
 
 /* The next tile that holds a visible element, with its bit for masking as in a note, or -1. */
@@ -162,20 +179,20 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
 #if FA__HAS_MASK
     while (!walk->visit) {
         walk->word += FA__LANES;
-        if (walk->word >= walk->end) return -1;
-        int tile = walk->word + lane;
-        fa_tile_class of = tile < walk->end ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
+        if (walk->word >= walk->count) return -1;
+        int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
+        fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
         walk->visit = FA__OP(ballot)(of != FA_EMPTY);
         walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
     }
     int bit = FA__OP(lowest_bit)(walk->visit);
     walk->visit &= walk->visit - 1;
-    int tile = walk->word + bit, full = walk->full >> bit & 1;
+    int tile = FA__LOOP(_walk_tile)(walk, walk->word + bit), full = walk->full >> bit & 1;
 #else
     (void)box, (void)lane;
-    int tile = walk->word + FA__LANES;
+    int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
     walk->word++;
-    if (tile >= walk->end) return -1;
+    if (i >= walk->count) return -1;
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
 #endif
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
@@ -194,7 +211,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             FA__LOOP(_walk_start)(&walk, p, box);
             word = FA__LOOP(_walk_next)(&walk, p, box, lane);
             /* A block that sees no key gets one tile, all of which is masked. */
-            if (word < 0) word = walk.end << FA__LOOP(_note_bits) | FA__LOOP(_masked);
+            if (word < 0) word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked);
             word |= FA__LOOP(_first);
         }
         if (lane == 0) {
@@ -286,6 +303,43 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
 /* ---- a consumer: a warpgroup ---- */
 
+/* What ALiBi adds to the exponents of a tile: start + slope * (column - a thread's first), start by row. side is 0 if it does
+ * not, and else the slope's sign. */
+typedef struct FA__LOOP(_line) {
+    int side;
+    float slope, start[FA__LOOP(_qk_ROWS)];
+} FA__LOOP(_line);
+
+FA__FN void FA__LOOP(_draw_line)(FA__LOOP(_line) * line, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    int shift = p->args.seqlen_k - p->args.seqlen_q;
+    line->side = key0 + FA_BLOCK_N <= box.queries.begin + shift + 1 ? 1 : key0 >= box.queries.end - 1 + shift ? -1 : 0;
+    line->slope = (float)line->side * p->args.alibi_slopes[box.head] * p->scale_log2;
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int query = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
+        line->start[r] = line->slope * (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - query - shift);
+    }
+}
+
+/* NAME_weigh() of fa/softmax.h for scores to which a line is added. */
+FA__FN void FA__LOOP(_weigh_line)(const FA__LOOP(_line) * line, const FA__LOOP(_softmax_state) * state, const float *s,
+                                  const FA__PARAMS *p, float *weights, float *sum) {
+    float start[FA__LOOP(_qk_ROWS)], scale = p->scale * p->scale_log2;
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        start[r] = line->start[r] + FA__LOOP(_softmax_offset)(state->max[r], p->scale_log2);
+        sum[r] = 0.0f;
+    }
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int at = FA__LOOP(_qk_AT)(r, c);
+        float along = FA__OP(fma)(line->slope, (float)FA__LOOP(_qk_col_offset)(c), start[r]);
+        weights[at] = fa__exp2(FA__OP(fma)(s[at], scale, along));
+        sum[r] += weights[at];
+    }
+}
+
 /* What a warpgroup knows. The arrays lie in registers. */
 typedef struct FA__LOOP(_consumer) {
     const FA__PARAMS *p;
@@ -303,6 +357,7 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_softmax_state) state; /* without the current tile's sum */
     float sum[FA__LOOP(_qk_ROWS)];
     int behind; /* the current tile has to be weighed once more */
+    FA__LOOP(_line) line; /* of the current tile */
 } FA__LOOP(_consumer);
 
 /* The address of a barrier. */
@@ -333,31 +388,32 @@ FA__FN int FA__LOOP(_await_tile)(const FA__LOOP(_consumer) * c) {
     return FA__LOOP(_note_of_next)(c);
 }
 
-/* Hooks and the mask, where a tile needs them. */
-FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
+/* Hooks and the mask, where a tile needs them. `line`: ALiBi may be left to the exponents. */
+FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int line) {
     int masked = plain ? 0 : c->note & FA__LOOP(_masked);
+    c->line.side = 0;
     if (!FA__HAS_SCORE && !masked) return;
     if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
         for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
     }
     fa_box box = FA__LOOP(_part)(c, 0);
-    fa_index at = FA__LOOP(_index)(c->p, box);
     int key0 = (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N;
-    FA__LOOP(_modify)(c->s.x, c->p, at, box, key0, masked, c->thread);
+    if (FA__LINES && line && !masked) FA__LOOP(_draw_line)(&c->line, c->p, box, key0, c->thread);
+    if (!c->line.side) FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
 }
 
 /* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. It is rounded first, as a
  * whole: what it takes to write it then runs on half the registers. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
+    fa_box box = FA__LOOP(_part)(c, 1);
+    fa_block out = FA__LOOP(_out)(c->p, box);
+    int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_pv_halves) halves;
     FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
     FA__LOOP(_pv_normalize)(&c->o, inverse);
     if (FA__LOOP(_units)) FA__LOOP(_pv_round)(&halves, &c->o);
-    fa_box box = FA__LOOP(_part)(c, 1);
-    fa_block out = FA__LOOP(_out)(c->p, box);
-    int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
     if (!FA__LOOP(_units)) FA__LOOP(_pv_store)(&c->o, out, thread);
     else FA__LOOP(_pv_store_through)(&halves, c->shared->room[c->group], FA__LOOP(_units) ? FA__LOOP(_units) : 4, out, thread);
     FA__LOOP(_write_lse)(c->p, box, lse, thread);
@@ -398,7 +454,8 @@ FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) 
 /* The weights of the current tile, packed, and their sums. The scores stay. */
 FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c) {
     float weights[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS)];
-    FA__LOOP(_softmax_weigh)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
+    if (c->line.side) FA__LOOP(_weigh_line)(&c->line, &c->state, c->s.x, c->p, weights, c->sum);
+    else FA__LOOP(_softmax_weigh)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
     FA__LOOP(_pv_pack)(&c->weights, weights);
 }
 
@@ -407,6 +464,12 @@ FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c) {
 FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
     if (c->behind) {
         float alpha[FA__LOOP(_qk_ROWS)];
+        if (c->line.side) {
+            fa_box box = FA__LOOP(_part)(c, c->note & FA__LOOP(_last) ? 1 : 0);
+            int key0 = (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N;
+            FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, 0, c->thread);
+            c->line.side = 0;
+        }
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
         FA__LOOP(_softmax_fade)(&c->state, alpha);
         FA__LOOP(_pv_scale_rows)(&c->o, alpha);
@@ -442,12 +505,13 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
                                leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
-    FA__LOOP(_apply)(c, plain);
+    FA__LOOP(_apply)(c, plain, !last);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
-    else if (last && c->note & FA__LOOP(_masked)) FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
-    else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4); /* few rows exceed that by much */
+    else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
+        FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
+    else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4);
     int there = 1, word = 0;
     if (FA__LATE_K) {
         there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
@@ -458,7 +522,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), leader && (plain || c->begun));
     FA__LOOP(_weigh)(c);
-    c->behind = !FA__LOOKS_FIRST && FA__LOOP(_softmax_behind)(c->sum);
+    c->behind = !FA__LOOKS_FIRST && (FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum);
     c->begun = 1;
     if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
@@ -480,7 +544,7 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
-    c->behind = c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    c->line.side = c->behind = c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
@@ -557,3 +621,5 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__PRODUCER_REGISTERS
 #undef FA__LOOKS_FIRST
 #undef FA__LATE_K
+#undef FA__LINES
+#undef FA__GUESSES
