@@ -8,6 +8,7 @@ against float64 before it is timed. Some runs:
     python3 tests/bench/compare.py                                   the standard grid, bf16, full and causal
     python3 tests/bench/compare.py --dtype bf16 --dims 64,128 --seqlens 512,2048 --variants causal,full
     python3 tests/bench/compare.py --variants full,causal,window,document,alibi,softcap --dims 128 --seqlens 8192
+    python3 tests/bench/compare.py --variants all --dims 128 --seqlens 8192 --backends flex     beside FlexAttention
     python3 tests/bench/compare.py --dims 128 --configs default,m128_n64_s2_w4,m128_n128_s2_w8    tiles, side by side
     python3 tests/bench/compare.py --dtype fp32                      fp32-accurate, with PyTorch's tf32 off
     python3 tests/bench/compare.py --device cpu --dtype fp32,bf16
@@ -313,9 +314,40 @@ def wait(device):
 # ------------------------------------------------------------------ what we compare with
 
 
+def flex(cell):
+    """FlexAttention (PyTorch, compiled by Triton) with the mask and the score function of the variant."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    torch._dynamo.config.recompile_limit = 1000
+    ids, prefix, part, slopes = cell.documents[0], cell.seqlen // 2, cell.part, cell.slopes
+    masks = {
+        "causal": lambda b, h, q, k: q >= k,
+        "causalalibi": lambda b, h, q, k: q >= k,
+        "window": lambda b, h, q, k: (q >= k) & (q - k < part),
+        "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
+        "document": lambda b, h, q, k: ids[q] == ids[k],
+    }
+    scores = {
+        "alibi": lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
+        "causalalibi": lambda s, b, h, q, k: s - slopes[h] * (q - k),
+        "softcap": lambda s, b, h, q, k: 30.0 * torch.tanh(s / 30.0),
+        "bias": lambda s, b, h, q, k: s + cell.bias[q, k],
+        "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
+    }
+    blocks = None
+    if cell.variant in masks:
+        blocks = create_block_mask(masks[cell.variant], None, None, cell.seqlen, cell.seqlen, device=cell.device)
+    compiled = torch.compile(flex_attention, dynamic=False)
+    return lambda: compiled(cell.q, cell.k, cell.v, score_mod=scores.get(cell.variant), block_mask=blocks)
+
+
 def contestants(cell, o):
-    """Name -> function of PyTorch's kernels for this cell. Only plain and causal attention have them."""
-    if cell.variant not in ("full", "causal") or o.no_torch:
+    """Name -> function of PyTorch's kernels for this cell. Of variants, FlexAttention alone has more than causal."""
+    if o.no_torch:
+        return {}
+    if o.backends and "flex" in o.backends.split(","):
+        return {"flex": flex(cell)}
+    if cell.variant not in ("full", "causal"):
         return {}
     causal = cell.variant == "causal"
     if cell.device == "cpu":
@@ -411,7 +443,7 @@ def options():
     parser.add_argument("--tokens", type=int, help="batch * seqlen; default 16384 (GPU), 4096 (CPU)")
     parser.add_argument("--width", type=int, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
-    parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch")
+    parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch; or flex, which compiles for seconds a cell")
     parser.add_argument("--no-torch", action="store_true", help="time only ours")
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0)

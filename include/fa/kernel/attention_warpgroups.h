@@ -67,6 +67,7 @@
 #define FA_WARPS 4
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
+#include <fa/kernel/attention_addends.h>
 
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
@@ -194,6 +195,9 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
     walk->word++;
     if (i >= walk->count) return -1;
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
+#endif
+#if FA__ADDENDS
+    full = full && FA__LOOP(_fetchable)(p);
 #endif
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 }
@@ -358,6 +362,9 @@ typedef struct FA__LOOP(_consumer) {
     float sum[FA__LOOP(_qk_ROWS)];
     int behind; /* the current tile has to be weighed once more */
     FA__LOOP(_line) line; /* of the current tile */
+#if FA__ADDENDS
+    FA__LOOP(_addends) addends; /* of the next one, if its step is plain */
+#endif
 } FA__LOOP(_consumer);
 
 /* The address of a barrier. */
@@ -393,6 +400,12 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int line) {
     int masked = plain ? 0 : c->note & FA__LOOP(_masked);
     c->line.side = 0;
     if (!FA__HAS_SCORE && !masked) return;
+#if FA__ADDENDS
+    if (plain) {
+        FA__LOOP(_add)(&c->addends, c->s.x, c->p);
+        return;
+    }
+#endif
     if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
         for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
@@ -487,6 +500,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_confirm)(c);
     FA__LOOP(_softmax_state) before = c->state;
 
+#if FA__ADDENDS
+    if (plain)
+        FA__LOOP(_fetch)(&c->addends, c->p, FA__LOOP(_part)(c, 0), (c->coming >> FA__LOOP(_note_bits)) * FA_BLOCK_N, c->thread);
+#endif
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
     FA__LOOP(_await_turn)(c->group);
@@ -621,5 +638,6 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__PRODUCER_REGISTERS
 #undef FA__LOOKS_FIRST
 #undef FA__LATE_K
+#undef FA__ADDENDS
 #undef FA__LINES
 #undef FA__GUESSES

@@ -193,8 +193,8 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
     }
 }
 
-/* The same of what NAME_round() has rounded, through shared memory, which takes fewer instructions: each warp collects 16 rows of `units` times 8 columns,
- * 8 or 4 and known to the compiler, in its 256 * units bytes of `room`, and writes them as rows. */
+/* The same of what NAME_round() has rounded, through shared memory, which takes fewer instructions: each warp collects 16 rows
+ * of `units` times 8 columns, 8 or 4 and known to the compiler, in its 256 * units bytes of `room`, and writes them as rows. */
 FA__FN void FA__MMA(_store_through)(const FA__MMA(_halves) * halves, unsigned char *room, int units, fa_block to,
                                     int thread) {
     enum { FA__GROUPS_OF_8 = FA_N / 8 };
