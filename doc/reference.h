@@ -417,13 +417,21 @@ void NAME_wait(NAME_acc *acc, int pending);
  *  @param thread index of the caller among the FA_WARPS * 32 threads */
 void NAME_store(const NAME_acc *acc, fa_block to, int thread);
 
-/** The same in fewer instructions, through shared memory. Each warp uses a part of its own, and needs no barrier.
- *  @param acc    the accumulator
+/** A thread's elements of an accumulator, rounded to FA_DTYPE. */
+typedef struct NAME_halves NAME_halves;
+/** Rounds an accumulator.
+ *  @param halves written
+ *  @param acc    the accumulator */
+void NAME_round(NAME_halves *halves, const NAME_acc *acc);
+
+/** NAME_store() in fewer instructions, of what NAME_round() has rounded, through shared memory. Each warp uses a part of its own,
+ *  and needs no barrier.
+ *  @param halves the elements of an accumulator, rounded
  *  @param room   FA_WARPS * 256 * units bytes, 16-byte aligned
  *  @param units  a constant, 4 or 8: how many groups of 8 columns are collected at once
  *  @param to     the block; its .row is the first row
  *  @param thread index of the caller among the FA_WARPS * 32 threads */
-void NAME_store_through(const NAME_acc *acc, unsigned char *room, int units, fa_block to, int thread);
+void NAME_store_through(const NAME_halves *halves, unsigned char *room, int units, fa_block to, int thread);
 #endif
 /** @} */
 
@@ -471,9 +479,15 @@ int NAME_exceeds(const NAME_state *state, const float *s);
  *  @param alpha      written: the logarithms, to base 2, of what NAME_update() gives
  *  @return whether any maximum was raised, on a GPU the same for the whole warp */
 int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha);
+
 /** NAME_raise() by one of every `step` columns. A maximum that is too low by little does no harm, and one that is by much is what
  *  NAME_behind() finds.
- *  @param step a constant from 1 to FA_COLS */
+ *  @param state      updated: the maxima
+ *  @param s          NAME_ROWS x NAME_COLS scores
+ *  @param scale_log2 as in NAME_update()
+ *  @param alpha      written: the logarithms, to base 2, of what NAME_update() gives
+ *  @param step       a constant from 1 to FA_COLS
+ *  @return as that of NAME_raise() */
 int NAME_raise_by(NAME_state *state, const float *s, float scale_log2, float *alpha, int step);
 
 /** Third part, if a maximum was raised: applies the factors to the sums.

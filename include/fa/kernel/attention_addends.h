@@ -1,7 +1,8 @@
-/* attention_addends.h: what the shipped hooks fa_bias and fa_key_bias add to the scores of a whole tile, brought from memory
- * before the tile's products and two elements at once. The hook itself, which asks when it has the score, stands and waits. */
+/* attention_addends.h: what the shipped hooks fa_bias (of half types) and fa_key_bias add to the scores of a whole tile, brought
+ * from memory before the tile's products, and halves two at once. The hook itself, which asks when it has the score, stands and
+ * waits. */
 
-#if FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
 #define FA__ADDENDS 1 /* pairs of halves, for each row */
 #elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
 #define FA__ADDENDS 2 /* floats, for all rows */
@@ -14,7 +15,7 @@ typedef struct FA__LOOP(_addends) {
     uint32_t x[FA__LOOP(_qk_COLS)]; /* by pairs of columns; of halves both rows, of floats both columns */
 } FA__LOOP(_addends);
 
-/* Whether pairs are aligned everywhere. */
+/* Whether pairs of halves are aligned everywhere. */
 FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
 #if FA__ADDENDS == 1
     const fa_attention_args *a = &p->args;
@@ -25,6 +26,7 @@ FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
 #endif
 }
 
+/* Asks for the addends of the tile whose first key is key0, all of whose keys there are. */
 FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const fa_attention_args *a = &p->args;
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
@@ -55,6 +57,7 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
     }
 }
 
+/* s = s * scale + addends. */
 FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const FA__PARAMS *p) {
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL

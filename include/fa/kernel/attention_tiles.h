@@ -41,7 +41,7 @@
 #endif
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
- * diagonal, and what reads memory for every score wants more registers. */
+ * diagonal, and what reads memory for every score, or draws a line, wants more registers. */
 #if FA__MASK_IS_BAND && !FA__HAS_SCORE
 #define FA__TABLE_LONG_FROM 3072
 #else

@@ -320,7 +320,7 @@ FA__FN void FA__LOOP(_draw_line)(FA__LOOP(_line) * line, const FA__PARAMS *p, fa
     line->slope = (float)line->side * p->args.alibi_slopes[box.head] * p->scale_log2;
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        int query = box.queries.begin + FA__LOOP(_qk_row)(thread, r);
+        int query = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
         line->start[r] = line->slope * (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - query - shift);
     }
 }
