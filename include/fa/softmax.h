@@ -41,7 +41,7 @@
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_fade(), NAME_weigh()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise() or NAME_raise_by(), NAME_fade(), NAME_weigh(), NAME_behind()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
  * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.

@@ -68,6 +68,7 @@
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 #include <fa/kernel/attention_addends.h>
+#include <fa/kernel/attention_line.h>
 
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
@@ -120,6 +121,8 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_note) note[FA__LOOP(_notes)];
     unsigned char room[FA__LOOP(_groups)][FA__LOOP(_units) ? 4 * 256 * FA__LOOP(_units) : 16] __attribute__((aligned(16)));
 } FA__LOOP(_shared);
+
+FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)) * FA_BLOCK_N; }
 
 /* A place in a ring of buffers, and the parity of the phase in which it is full. */
 typedef struct FA__LOOP(_place) {
@@ -256,7 +259,7 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         if (note.word & FA__LOOP(_end)) return;
         FA__LOOP(_wait_free)(shared->of_k, to);
         FA__LOOP(_ktile_source)
-        from = {&launch->k, (note.word >> FA__LOOP(_note_bits)) * FA_BLOCK_N, note.head_kv, note.batch};
+        from = {&launch->k, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
         FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
         /* The consumers have read the note of the tile that was there. */
         if (count >= FA_STAGES) FA__LOOP(_release)(shared->of_notes, (count - FA_STAGES) % FA__LOOP(_notes));
@@ -273,7 +276,7 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         if (note.word & FA__LOOP(_end)) return;
         FA__LOOP(_wait_free)(shared->of_v, to);
         FA__LOOP(_vtile_source)
-        from = {&launch->v, (note.word >> FA__LOOP(_note_bits)) * FA_BLOCK_N, note.head_kv, note.batch};
+        from = {&launch->v, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
         FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
         FA__LOOP(_advance)(&to, FA_STAGES);
         FA__LOOP(_advance)(&at, FA__LOOP(_notes));
@@ -307,43 +310,6 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
 /* ---- a consumer: a warpgroup ---- */
 
-/* What ALiBi adds to the exponents of a tile: start + slope * (column - a thread's first), start by row. side is 0 if it does
- * not, and else the slope's sign. */
-typedef struct FA__LOOP(_line) {
-    int side;
-    float slope, start[FA__LOOP(_qk_ROWS)];
-} FA__LOOP(_line);
-
-FA__FN void FA__LOOP(_draw_line)(FA__LOOP(_line) * line, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    int shift = p->args.seqlen_k - p->args.seqlen_q;
-    line->side = key0 + FA_BLOCK_N <= box.queries.begin + shift + 1 ? 1 : key0 >= box.queries.end - 1 + shift ? -1 : 0;
-    line->slope = (float)line->side * p->args.alibi_slopes[box.head] * p->scale_log2;
-    FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        int query = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
-        line->start[r] = line->slope * (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - query - shift);
-    }
-}
-
-/* NAME_weigh() of fa/softmax.h for scores to which a line is added. */
-FA__FN void FA__LOOP(_weigh_line)(const FA__LOOP(_line) * line, const FA__LOOP(_softmax_state) * state, const float *s,
-                                  const FA__PARAMS *p, float *weights, float *sum) {
-    float start[FA__LOOP(_qk_ROWS)], scale = p->scale * p->scale_log2;
-    FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        start[r] = line->start[r] + FA__LOOP(_softmax_offset)(state->max[r], p->scale_log2);
-        sum[r] = 0.0f;
-    }
-    FA__UNROLL
-    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        int at = FA__LOOP(_qk_AT)(r, c);
-        float along = FA__OP(fma)(line->slope, (float)FA__LOOP(_qk_col_offset)(c), start[r]);
-        weights[at] = fa__exp2(FA__OP(fma)(s[at], scale, along));
-        sum[r] += weights[at];
-    }
-}
-
 /* What a warpgroup knows. The arrays lie in registers. */
 typedef struct FA__LOOP(_consumer) {
     const FA__PARAMS *p;
@@ -360,7 +326,7 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_pv_a) weights;
     FA__LOOP(_softmax_state) state; /* without the current tile's sum */
     float sum[FA__LOOP(_qk_ROWS)];
-    int behind; /* the current tile has to be weighed once more */
+    int behind;           /* the current tile has to be weighed once more */
     FA__LOOP(_line) line; /* of the current tile */
 #if FA__ADDENDS
     FA__LOOP(_addends) addends; /* of the next one, if its step is plain */
@@ -411,7 +377,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int line) {
         for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
     }
     fa_box box = FA__LOOP(_part)(c, 0);
-    int key0 = (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N;
+    int key0 = FA__LOOP(_first_key)(c->note);
     if (FA__LINES && line && !masked) FA__LOOP(_draw_line)(&c->line, c->p, box, key0, c->thread);
     if (!c->line.side) FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
 }
@@ -423,12 +389,13 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
     fa_block out = FA__LOOP(_out)(c->p, box);
     int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
-    FA__LOOP(_pv_halves) halves;
     FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
     FA__LOOP(_pv_normalize)(&c->o, inverse);
-    if (FA__LOOP(_units)) FA__LOOP(_pv_round)(&halves, &c->o);
-    if (!FA__LOOP(_units)) FA__LOOP(_pv_store)(&c->o, out, thread);
-    else FA__LOOP(_pv_store_through)(&halves, c->shared->room[c->group], FA__LOOP(_units) ? FA__LOOP(_units) : 4, out, thread);
+    if (FA__LOOP(_units)) {
+        FA__LOOP(_pv_halves) halves;
+        FA__LOOP(_pv_round)(&halves, &c->o);
+        FA__LOOP(_pv_store_through)(&halves, c->shared->room[c->group], FA__LOOP(_units) ? FA__LOOP(_units) : 4, out, thread);
+    } else FA__LOOP(_pv_store)(&c->o, out, thread);
     FA__LOOP(_write_lse)(c->p, box, lse, thread);
 }
 
@@ -479,7 +446,7 @@ FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
         float alpha[FA__LOOP(_qk_ROWS)];
         if (c->line.side) {
             fa_box box = FA__LOOP(_part)(c, c->note & FA__LOOP(_last) ? 1 : 0);
-            int key0 = (c->note >> FA__LOOP(_note_bits)) * FA_BLOCK_N;
+            int key0 = FA__LOOP(_first_key)(c->note);
             FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, 0, c->thread);
             c->line.side = 0;
         }
@@ -502,7 +469,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
 
 #if FA__ADDENDS
     if (plain)
-        FA__LOOP(_fetch)(&c->addends, c->p, FA__LOOP(_part)(c, 0), (c->coming >> FA__LOOP(_note_bits)) * FA_BLOCK_N, c->thread);
+        FA__LOOP(_fetch)(&c->addends, c->p, FA__LOOP(_part)(c, 0), FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
