@@ -252,6 +252,8 @@ void *NAME_at(NAME_tile *tile, int row, int col);
 #if defined(DOXYGEN)
 /** Bytes that a copy of the tile brings, a constant: zeros for what lies outside the tensor count. */
 #define NAME_BYTES
+/** Bytes of a panel of it, 64 columns; a constant. */
+#define NAME_PANEL_BYTES
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_TMA_HOST)
 /** Makes the map of a tensor, on the host.
@@ -280,6 +282,20 @@ void NAME_load(NAME_tile *tile, NAME_source source, uint32_t barrier);
 /** Brings what a tile will hold into the L2 cache. One thread calls.
  *  @param source where from */
 void NAME_prefetch(NAME_source source);
+
+/** Starts the copy of a panel, 64 columns of a tile, to where it would be loaded from; what lies outside the tensor is left out.
+ *  Who has written the panel makes it visible to the copy engine before, by NAME_barrier().
+ *  @param from      NAME_PANEL_BYTES bytes of shared memory, in the layout of a tile
+ *  @param to        where to
+ *  @param panel     which columns: from 64 * panel on
+ *  @param condition whether the caller is the thread that sends */
+void NAME_send_panel(const void *from, NAME_source to, int panel, int condition);
+
+/** Closes a group of panels that the caller sends. */
+void NAME_send(void);
+
+/** Returns when what the caller has sent has been read, and may be written again, and before the thread block ends. */
+void NAME_sent(void);
 #endif
 /** @} */
 
@@ -424,14 +440,13 @@ typedef struct NAME_halves NAME_halves;
  *  @param acc    the accumulator */
 void NAME_round(NAME_halves *halves, const NAME_acc *acc);
 
-/** NAME_store() in fewer instructions, of what NAME_round() has rounded, through shared memory. Each warp uses a part of its own,
- *  and needs no barrier.
+/** Writes 64 columns of each warp's 16 rows of what NAME_round() has rounded into a panel, for NAME_send_panel() of a tile with
+ *  FA_ROWS 16.
  *  @param halves the elements of an accumulator, rounded
- *  @param room   FA_WARPS * 256 * units bytes, 16-byte aligned
- *  @param units  a constant, 4 or 8: how many groups of 8 columns are collected at once
- *  @param to     the block; its .row is the first row
+ *  @param panel  which columns, a constant: from 64 * panel on
+ *  @param to     2048 bytes of shared memory of the warp's own, aligned to 1024
  *  @param thread index of the caller among the FA_WARPS * 32 threads */
-void NAME_store_through(const NAME_halves *halves, unsigned char *room, int units, fa_block to, int thread);
+void NAME_to_panel(const NAME_halves *halves, int panel, void *to, int thread);
 #endif
 /** @} */
 

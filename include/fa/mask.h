@@ -185,31 +185,41 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 /** @cond PRIVATE */
 FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
 FA_HOOK const int *fa__document_keys(fa_box box) { return box.args->document_k + (int64_t)box.batch * box.args->seqlen_k; }
-/* The ids of a range: the smallest, the largest, and whether none is below the one before it. */
+/* The ids of a range: the smallest and the largest. */
 typedef struct fa__ids {
-    int lowest, highest, ordered;
+    int lowest, highest;
 } fa__ids;
 typedef struct fa__four_ints {
     int x[4];
 } __attribute__((aligned(16))) fa__four_ints;
-FA_HOOK void fa__ids_add(fa__ids *ids, int id, int *previous) {
-    ids->lowest = fa__min(ids->lowest, id);
-    ids->highest = fa__max(ids->highest, id);
-    ids->ordered &= id >= *previous;
-    *previous = id;
+FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smallest of three at once */
+    ids->lowest = fa__min(fa__min(a, b), ids->lowest);
+    ids->highest = fa__max(fa__max(a, b), ids->highest);
 }
 FA_HOOK fa__ids fa__ids_of(const int *ids, fa_range at) {
-    fa__ids of = {INT32_MAX, INT32_MIN, 1};
-    int previous = INT32_MIN, i = at.begin;
+    fa__ids of = {INT32_MAX, INT32_MIN};
+    int i = at.begin;
     /* Many at once: on a GPU a single thread looks, and waits for every load. */
-    for (; i < at.end && (uintptr_t)(ids + i) % 16 != 0; i++) fa__ids_add(&of, fa__load_int(ids + i), &previous);
+    for (; i < at.end && (uintptr_t)(ids + i) % 16 != 0; i++) {
+        int id = fa__load_int(ids + i);
+        fa__ids_add(&of, id, id);
+    }
     for (; i + 32 <= at.end; i += 32) {
         fa__four_ints many[8];
         for (int j = 0; j < 8; j++) many[j] = ((const fa__four_ints *)(const void *)(ids + i))[j];
-        for (int j = 0; j < 32; j++) fa__ids_add(&of, many[j / 4].x[j % 4], &previous);
+        for (int j = 0; j < 32; j += 2) fa__ids_add(&of, many[j / 4].x[j % 4], many[j / 4].x[j % 4 + 1]);
     }
-    for (; i < at.end; i++) fa__ids_add(&of, fa__load_int(ids + i), &previous);
+    for (; i < at.end; i++) {
+        int id = fa__load_int(ids + i);
+        fa__ids_add(&of, id, id);
+    }
     return of;
+}
+/* Whether no id of a range is below the one before it. */
+FA_HOOK int fa__ids_ordered(const int *ids, fa_range at) {
+    int ordered = 1;
+    for (int i = at.begin + 1; i < at.end; i++) ordered &= fa__load_int(ids + i - 1) <= fa__load_int(ids + i);
+    return ordered;
 }
 /* Where the first id of an ordered range stands that is not below `id`, or the end. */
 FA_HOOK int fa__first_id(const int *ids, int begin, int end, int id) {
@@ -250,7 +260,7 @@ FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
     fa__ids of_q = fa__ids_of(ids_q, box.queries), of_k = fa__ids_of(ids_k, box.keys);
     if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
     if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
-    if (of_q.ordered && of_k.ordered)
+    if (fa__ids_ordered(ids_q, box.queries) && fa__ids_ordered(ids_k, box.keys))
         return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
     for (int i = box.queries.begin; i < box.queries.end; i++) {
         int id = fa__load_int(ids_q + i);

@@ -75,8 +75,8 @@
  * since the last wait; NAME_start(acc, a, b, accumulate), where a is a NAME_a or NAME_a_place() of a tile and b NAME_b_place() of
  * one; NAME_commit(), which closes a group; NAME_wait(acc, n), which returns when all but the latest n groups (n up to 2) are
  * done. Until then C and A's registers are not touched, and tiles not written. And NAME_store(acc, block, thread): C, rounded,
- * straight to memory; NAME_store_through(acc, room, units, block, thread), the same in fewer instructions through shared memory,
- * FA_WARPS * 256 * units bytes at `room`, where units is the constant 4 or 8. The compiler makes products wait for each other (warnings C7510 and on) where control flow around them is
+ * straight to memory; in fewer instructions NAME_round(), and NAME_to_panel(), which writes 64 columns of a warp's 16 rows to where
+ * a tile of FA_TMA can send them from. The compiler makes products wait for each other (warnings C7510 and on) where control flow around them is
  * not the same for the whole warp, or an accumulator is defined under a condition.
  *
  * All threads of the FA_WARPS warps call together, converged. NAME_mma() reads tiles that a barrier has made visible,

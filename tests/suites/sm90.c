@@ -24,9 +24,11 @@ static void wait(void) {
 
 /* ---- tiles by the copy engine: every element of the panels, against the host ---- */
 
-/* Two tiles, one after the other into the same place: the second by the halves of NAME_fetch(), in the barrier's second phase. */
+/* Two tiles, one after the other into the same place: the second by the halves of NAME_fetch(), in the barrier's second phase. Then
+ * the threads change the lowest bits of it, and its panels are sent to the same rows of another tensor. */
 #define TMA_KERNEL(name)                                                                                               \
-    static __global__ void name##_kernel(const __grid_constant__ fa_tensor_map map, int row, int head, int batch, uint16_t *out) { \
+    static __global__ void name##_kernel(const __grid_constant__ fa_tensor_map map, const __grid_constant__ fa_tensor_map back,    \
+                                         int row, int head, int batch, uint16_t *out) {                                \
         extern __shared__ __align__(1024) unsigned char shared[];                                                      \
         __shared__ fa_mbarrier landed;                                                                                 \
         name##_tile *tile = (name##_tile *)shared;                                                                     \
@@ -47,6 +49,13 @@ static void wait(void) {
                 out[phase * ROWS * COLS + i] = *name##_at(tile, i / COLS, i % COLS);                                   \
             __syncthreads();                                                                                           \
         }                                                                                                              \
+        for (int i = (int)threadIdx.x; i < ROWS * COLS; i += 64) *name##_at(tile, i / COLS, i % COLS) ^= 1;            \
+        name##_barrier();                                                                                              \
+        name##_source to = {&back, source.row, head, batch};                                                           \
+        for (int panel = 0; panel < COLS / 64; panel++)                                                                \
+            name##_send_panel(shared + panel * name##_PANEL_BYTES, to, panel, threadIdx.x == 1);                       \
+        name##_send();                                                                                                 \
+        name##_sent();                                                                                                 \
     }
 
 #define FA_NAME t8x8
@@ -118,11 +127,12 @@ static const char *layout(int i, int seqlen, int cols, fa_tensor *t) {
 }
 
 static void mapped(const mapped_tile *of) {
-    static uint16_t source[BATCH * HEADS * 600 * 300], out[2 * 256 * 256];
+    static uint16_t source[BATCH * HEADS * 600 * 300], out[2 * 256 * 256], due[BATCH * HEADS * 600 * 300], got[BATCH * HEADS * 600 * 300];
     const size_t out_bytes = sizeof(uint16_t) * 2 * (size_t)(of->rows * of->panels * 64);
     uint16_t *data = (uint16_t *)memory_new(MEMORY_DEVICE, sizeof source), *to = (uint16_t *)memory_new(MEMORY_DEVICE, out_bytes);
+    uint16_t *sent = (uint16_t *)memory_new(MEMORY_DEVICE, sizeof got);
     const int seqlens[] = {1, of->rows - 1, of->rows, of->rows + 1, 2 * of->rows + 37};
-    int wrong = 0, tiles = 0;
+    int wrong = 0, tiles = 0, wrong_sent = 0, sends = 0;
     for (size_t i = 0; i < sizeof source / sizeof source[0]; i++) source[i] = (uint16_t)rng_next(&random_numbers);
     memory_put(MEMORY_DEVICE, data, source, sizeof source);
     for (int l = 0; l < LAYOUTS; l++)
@@ -132,11 +142,16 @@ static void mapped(const mapped_tile *of) {
                 /* From before the first row, or on, or past the last one. */
                 const int row = trial == 0 ? rng_int(&random_numbers, -of->rows - 4, 0) : rng_int(&random_numbers, 0, seqlen + 2);
                 fa_tensor t = {data, 0, 0, 0};
-                fa_tensor_map map;
+                fa_tensor u = {sent, 0, 0, 0};
+                fa_tensor_map map, back;
                 const char *name = layout(l, seqlen, of->cols, &t);
-                if (of->map(&map, t, BATCH, HEADS, seqlen) != FA_OK) tap_bail("%s: %s", name, fa_last_error());
+                layout(l < 3 ? l : 2, seqlen, of->cols, &u); /* in the others rows share elements */
+                if (of->map(&map, t, BATCH, HEADS, seqlen) != FA_OK || of->map(&back, u, BATCH, HEADS, seqlen) != FA_OK)
+                    tap_bail("%s: %s", name, fa_last_error());
+                memset(due, 0xA5, sizeof due);
+                memory_put(MEMORY_DEVICE, sent, due, sizeof due);
                 int r = row, h = head, b = batch;
-                void *arguments[] = {&map, &r, &h, &b, &to};
+                void *arguments[] = {&map, &back, &r, &h, &b, &to};
                 launch(of->kernel, 64, of->bytes, arguments);
                 wait();
                 memory_get(MEMORY_DEVICE, out, to, out_bytes);
@@ -144,15 +159,23 @@ static void mapped(const mapped_tile *of) {
                     for (int i = 0; i < of->rows; i++)
                         for (int c = 0; c < of->panels * 64; c++, at++) {
                             const int from = row + 3 * phase + i, inside = from >= 0 && from < seqlen && c < of->cols;
-                            const uint16_t due = inside ? source[batch * t.stride_batch + head * t.stride_head + from * t.stride_seq + c] : (uint16_t)0;
-                            if (out[at] != due && !wrong++)
+                            const uint16_t x = inside ? source[batch * t.stride_batch + head * t.stride_head + from * t.stride_seq + c] : (uint16_t)0;
+                            if (out[at] != x && !wrong++)
                                 tap_note("%s: %s, seqlen %d, tile from row %d, load %d: element (%d, %d) is %04x, not %04x", of->name, name, seqlen,
-                                         row, phase, i, c, out[at], due);
+                                         row, phase, i, c, out[at], x);
+                            if (inside && phase == 1) due[batch * u.stride_batch + head * u.stride_head + from * u.stride_seq + c] = x ^ 1;
                         }
                 tiles += 2;
+                memory_get(MEMORY_DEVICE, got, sent, sizeof got);
+                for (size_t i = 0; i < sizeof got / sizeof got[0]; i++)
+                    if (got[i] != due[i] && !wrong_sent++)
+                        tap_note("%s: %s, seqlen %d, tile from row %d: sent element %zu is %04x, not %04x", of->name, name, seqlen, row + 3, i,
+                                 got[i], due[i]);
+                sends++;
             }
     tap_ok(!wrong, "%s: %d tiles by the copy engine, in %d layouts, within bounds and beyond (%d elements wrong)", of->name, tiles, LAYOUTS, wrong);
-    memory_delete(MEMORY_DEVICE, data, sizeof source), memory_delete(MEMORY_DEVICE, to, out_bytes);
+    tap_ok(!wrong_sent, "%s: %d tiles sent back, within bounds, and nothing else written (%d elements wrong)", of->name, sends, wrong_sent);
+    memory_delete(MEMORY_DEVICE, data, sizeof source), memory_delete(MEMORY_DEVICE, sent, sizeof got), memory_delete(MEMORY_DEVICE, to, out_bytes);
 }
 
 /* What cannot be mapped is refused. */

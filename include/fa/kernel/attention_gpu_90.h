@@ -25,6 +25,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     memset(&launch.k, 0, sizeof launch.k);
     memset(&launch.v, 0, sizeof launch.v);
     if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
+    if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if (a->seqlen_k > 0) {
         if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK)
             return status;

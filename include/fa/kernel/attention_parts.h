@@ -7,6 +7,9 @@
 #if !defined(FA__WORKER_M) /* queries of those who multiply together */
 #define FA__WORKER_M FA_BLOCK_M
 #endif
+#if !defined(FA__LEAVING_M) /* queries whose O leaves together */
+#define FA__LEAVING_M FA__WORKER_M
+#endif
 
 /* What is multiplied as pairs of halves; not O, which is written as floats. */
 #if FA__PAIRS
@@ -34,9 +37,10 @@
 #include <fa/tile.h>
 #undef FA__PAIRED
 #define FA__PART FA__CAT(FA__VARIANT, _otile)
-#define FA_ROWS FA__WORKER_M
+#define FA_ROWS FA__LEAVING_M
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_A
+#define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
 #if FA__PAIRS
@@ -131,3 +135,4 @@ typedef union FA__LOOP(_qo) {
 #undef FA__WIDE
 #undef FA__LOADER
 #undef FA__WORKER_M
+#undef FA__LEAVING_M

@@ -74,10 +74,8 @@
 #define FA__TABLE_LONG_FROM 0
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 80
-#elif FA__TABLE_CROWDED || (FA__HAS_MASK && !FA__MASK_IS_BAND)
-#define FA__TABLE_N 96
 #else
-#define FA__TABLE_N 112
+#define FA__TABLE_N 96
 #endif
 #else
 #define FA__TABLE_LONG_FROM 0

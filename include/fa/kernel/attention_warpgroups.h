@@ -63,6 +63,7 @@
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
+#define FA__LEAVING_M 16 /* a warp's */
 #undef FA_WARPS
 #define FA_WARPS 4
 #include <fa/kernel/attention_parts.h>
@@ -75,14 +76,14 @@ enum {
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
-    /* Where there is room, O leaves through shared memory, 64 columns of a warp's rows at a time, or 32. */
-    FA__LOOP(_room) = 226 * 1024 - FA__LOOP(_ring_bytes) - FA__LOOP(_q_bytes),
-    FA__LOOP(_units) = FA__LOOP(_room) >= FA__LOOP(_groups) * 4 * 256 * 8   ? 8
-                       : FA__LOOP(_room) >= FA__LOOP(_groups) * 4 * 256 * 4 ? 4
-                                                                            : 0,
+    /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
+    FA__LOOP(_room) = 225 * 1024 - FA__LOOP(_ring_bytes) - FA__LOOP(_q_bytes),
+    FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
+    FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
+    FA__LOOP(_fit) = FA__LOOP(_room) / FA__LOOP(_panel_bytes),
+    FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
     /* And where there is more of it, Q of the next block comes before this one is done. */
-    FA__LOOP(_q_stages) =
-        FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_groups) * 4 * 256 * FA__LOOP(_units) ? 2 : 1,
+    FA__LOOP(_q_stages) = FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) ? 2 : 1,
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
     FA__LOOP(_masked) = 1,
@@ -115,11 +116,11 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
+    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((aligned(1024)));
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     FA__LOOP(_note) note[FA__LOOP(_notes)];
-    unsigned char room[FA__LOOP(_groups)][FA__LOOP(_units) ? 4 * 256 * FA__LOOP(_units) : 16] __attribute__((aligned(16)));
 } FA__LOOP(_shared);
 
 FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)) * FA_BLOCK_N; }
@@ -149,7 +150,7 @@ FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
 
 /* What a launch is given: parameters, maps of the tensors, and the order. */
 typedef struct FA__LOOP(_launch) {
-    fa_tensor_map q, k, v;
+    fa_tensor_map q, k, v, o;
     FA__PARAMS p;
     FA__LOOP(_order) order;
 } FA__LOOP(_launch);
@@ -313,6 +314,7 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 /* What a warpgroup knows. The arrays lie in registers. */
 typedef struct FA__LOOP(_consumer) {
     const FA__PARAMS *p;
+    const fa_tensor_map *to;
     FA__LOOP(_shared) * shared;
     int thread, group;
     uint32_t base, q_places, k_places, v_places; /* addresses, kept because they would be derived again in every step */
@@ -382,20 +384,41 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int line) {
     if (!c->line.side) FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
 }
 
+/* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that there are. */
+FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, int thread) {
+    enum { FA__AT_ONCE = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
+    int warp = fa_sm90_uniform(thread / 32);
+    unsigned char *room = c->shared->room + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
+    FA__LOOP(_otile_source) to = {c->to, box.queries.begin + warp * 16, box.head, box.batch};
+    FA__UNROLL
+    for (int first = 0; first < FA__LOOP(_panels); first += FA__AT_ONCE) {
+        int end = fa__min(first + FA__AT_ONCE, FA__LOOP(_panels));
+        FA__LOOP(_otile_sent)();
+        fa_sm90_warp_barrier(); /* what was there has been read */
+        FA__UNROLL
+        for (int i = first; i < end; i++) FA__LOOP(_pv_to_panel)(halves, i, room + (i - first) * FA__PANEL, thread);
+        fa_sm90_proxy_fence();
+        fa_sm90_warp_barrier();
+        FA__UNROLL
+        for (int i = first; i < end; i++)
+            FA__LOOP(_otile_send_panel)(room + (i - first) * FA__PANEL, to, i, thread % 32 == 0);
+        FA__LOOP(_otile_send)();
+    }
+}
+
 /* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. It is rounded first, as a
  * whole: what it takes to write it then runs on half the registers. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     fa_box box = FA__LOOP(_part)(c, 1);
-    fa_block out = FA__LOOP(_out)(c->p, box);
     int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
     FA__LOOP(_pv_normalize)(&c->o, inverse);
-    if (FA__LOOP(_units)) {
+    if (FA__LOOP(_leaving)) {
         FA__LOOP(_pv_halves) halves;
         FA__LOOP(_pv_round)(&halves, &c->o);
-        FA__LOOP(_pv_store_through)(&halves, c->shared->room[c->group], FA__LOOP(_units) ? FA__LOOP(_units) : 4, out, thread);
-    } else FA__LOOP(_pv_store)(&c->o, out, thread);
+        FA__LOOP(_leave)(c, &halves, box, thread);
+    } else FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
     FA__LOOP(_write_lse)(c->p, box, lse, thread);
 }
 
@@ -514,9 +537,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     }
 }
 
-FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, int thread, int group) {
+FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int group) {
     FA__LOOP(_consumer) own, *c = &own;
-    c->p = p;
+    c->p = &launch->p;
+    c->to = &launch->o;
     c->shared = shared;
     c->thread = thread;
     c->group = group;
@@ -555,6 +579,7 @@ FA__FN void FA__LOOP(_consume)(const FA__PARAMS *p, FA__LOOP(_shared) * shared, 
     FA__LOOP(_start_pv)(c);
     FA__LOOP(_pv_wait)(&c->o, 0);
     FA__LOOP(_finish)(c, &c->state);
+    FA__LOOP(_otile_sent)();
 }
 #undef FA__BARRIER
 
@@ -596,7 +621,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         else if (warp == 3 && lane == 0) FA__LOOP(_bring_v)(launch, shared);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
-        FA__LOOP(_consume)(&launch->p, shared, thread % 128, group - 1);
+        FA__LOOP(_consume)(launch, shared, thread % 128, group - 1);
     }
 }
 #undef FA__GROUPS

@@ -137,10 +137,12 @@ FA__FN void FA__MMA(_round)(FA__MMA(_halves) * halves, const FA__MMA(_acc) * acc
     }
 }
 
-/* What stmatrix takes of 16 columns, from those of group `group` of 8 on; zeros beyond FA_N. */
-FA__FN void FA__MMA(_matrices)(uint32_t *x, const FA__MMA(_halves) * halves, int group) {
+/* Writes 16 columns of `halves`, from those of group `group` of 8 on, zeros beyond FA_N, to the addresses of stmatrix. */
+FA__FN void FA__MMA(_put)(uint32_t to, const FA__MMA(_halves) * halves, int group) {
+    uint32_t x[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) x[i] = group + i / 2 < FA_N / 8 ? halves->x[group * 2 + i] : 0;
+    fa_sm90_stmatrix(to, x);
 }
 
 /* Writes the accumulator, rounded, into an FA_OPERAND_A tile of FA_M x FA_N, with the zeros that pad it. */
@@ -151,11 +153,18 @@ FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread)
     FA__MMA(_halves) halves;
     FA__MMA(_round)(&halves, acc);
 #pragma unroll
-    for (unsigned unit = 0; unit < FA__GROUPS_OF_8; unit += 2) {
-        uint32_t x[4];
-        FA__MMA(_matrices)(x, &halves, (int)unit);
-        fa_sm90_stmatrix(to + FA__SM90_OFFSET(row, unit + lane / 16, (unsigned)FA__MMA(_A_PANEL)), x);
-    }
+    for (unsigned unit = 0; unit < FA__GROUPS_OF_8; unit += 2)
+        FA__MMA(_put)(to + FA__SM90_OFFSET(row, unit + lane / 16, (unsigned)FA__MMA(_A_PANEL)), &halves, (int)unit);
+}
+
+/* Writes 64 columns of each warp's 16 rows into a panel of its own, 16 rows of a tile. */
+FA__FN void FA__MMA(_to_panel)(const FA__MMA(_halves) * halves, int panel, void *to, int thread) {
+    unsigned lane = (unsigned)thread % 32;
+#pragma unroll
+    for (unsigned unit = 0; unit < FA__SM90_PANEL / 8; unit += 2)
+        if (panel * FA__SM90_PANEL + (int)unit * 8 < FA_N)
+            FA__MMA(_put)(fa_sm90_shared_address(to) + FA__SM90_OFFSET(lane % 16, unit + lane / 16, 0u), halves,
+                          panel * (FA__SM90_PANEL / 8) + (int)unit);
 }
 
 /* Exchanges two words with the lane whose number differs in `bit`: afterwards the lane without that bit has both of the
@@ -193,44 +202,6 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
     }
 }
 
-/* The same of what NAME_round() has rounded, through shared memory, which takes fewer instructions: each warp collects 16 rows
- * of `units` times 8 columns, 8 or 4 and known to the compiler, in its 256 * units bytes of `room`, and writes them as rows. */
-FA__FN void FA__MMA(_store_through)(const FA__MMA(_halves) * halves, unsigned char *room, int units, fa_block to,
-                                    int thread) {
-    enum { FA__GROUPS_OF_8 = FA_N / 8 };
-    unsigned lane = (unsigned)thread % 32, warp = (unsigned)thread / 32, wide = (unsigned)units;
-    unsigned row = lane % 16, turn = units == 8 ? row % 8 : row / 2 % 4; /* units change places against bank conflicts */
-    unsigned from_row = lane / wide, from_unit = lane % wide, rows = 32 / wide;
-    unsigned char *mine = room + warp * 256 * wide;
-    uint32_t at = fa_sm90_shared_address(mine);
-    int64_t stride = to.stride_row * (int)sizeof(FA__ELEMENT);
-    int first = to.row + (int)(warp * 16 + from_row);
-    unsigned char *out = (unsigned char *)(uintptr_t)to.data + first * stride + from_unit * 16;
-#pragma unroll
-    for (unsigned done = 0; done < FA__GROUPS_OF_8; done += wide) {
-        __syncwarp(); /* what was there has been read */
-#pragma unroll
-        for (unsigned unit = 0; unit < wide; unit += 2) {
-            uint32_t x[4];
-            if (done + unit >= FA__GROUPS_OF_8) break;
-            FA__MMA(_matrices)(x, halves, (int)(done + unit));
-            fa_sm90_stmatrix(at + row * 16 * wide + ((unit + lane / 16) ^ turn) * 16, x);
-        }
-        __syncwarp();
-        uint4 x[4];
-#pragma unroll
-        for (unsigned i = 0; i < wide / 2; i++) {
-            unsigned r = from_row + i * rows;
-            x[i] = *(const uint4 *)(mine + r * 16 * wide + (from_unit ^ (units == 8 ? r % 8 : r / 2 % 4)) * 16);
-        }
-        unsigned col = (done + from_unit) * 8;
-#pragma unroll
-        for (unsigned i = 0; i < wide / 2; i++) {
-            int inside = (unsigned)(first + (int)(i * rows)) < (unsigned)to.rows && (int)col < to.cols && col < FA_N;
-            if (inside) *(uint4 *)(out + done * 16 + i * rows * stride) = x[i];
-        }
-    }
-}
 #undef FA__HALF
 #undef FA__HALF_TYPE
 #undef FA__B_MAJOR

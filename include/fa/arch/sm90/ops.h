@@ -127,6 +127,17 @@ FA__DEVICE void fa_sm90_prefetch_box(const void *map, int c0, int c1, int c2, in
     asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
                  : "memory");
 }
+/* The way back, from shared memory to the box, but for what lies outside the tensor; if a condition holds, without a branch. It
+ * belongs to the group of copies that the thread closes next. */
+FA__DEVICE void fa_sm90_store_box_if(uint32_t from, const void *map, int condition, int c0, int c1, int c2, int c3) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n"
+                 "@p cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%1, {%3, %4, %5, %6}], [%0];\n}" ::"r"(from),
+                 "l"(map), "r"(condition), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+                 : "memory");
+}
+FA__DEVICE void fa_sm90_store_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* Returns when the thread's stores have read shared memory. */
+FA__DEVICE void fa_sm90_store_read(void) { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 /* Orders what the caller has written to shared memory, and its copies that have landed, before what the copy engine and
  * wgmma read of it after a barrier (PTX ISA, "Async proxy"). */
 FA__DEVICE void fa_sm90_proxy_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
@@ -135,6 +146,8 @@ FA__DEVICE void fa_sm90_barrier(void) {
     fa_sm90_proxy_fence();
     __syncthreads();
 }
+/* All lanes of the warp. */
+FA__DEVICE void fa_sm90_warp_barrier(void) { __syncwarp(); }
 
 /* ---- registers of a warpgroup: all its warps call (PTX ISA, setmaxnreg) ---- */
 
