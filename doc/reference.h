@@ -286,7 +286,7 @@ void NAME_prefetch(NAME_source source);
 /** Starts the copy of a panel, 64 columns of a tile, to where it would be loaded from; what lies outside the tensor is left out.
  *  Who has written the panel makes it visible to the copy engine before, by NAME_barrier().
  *  @param from      NAME_PANEL_BYTES bytes of shared memory, in the layout of a tile
- *  @param to        where to
+ *  @param to        where to; the row must not be negative (an illegal instruction)
  *  @param panel     which columns: from 64 * panel on
  *  @param condition whether the caller is the thread that sends */
 void NAME_send_panel(const void *from, NAME_source to, int panel, int condition);
@@ -505,6 +505,12 @@ int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha
  *  @return as that of NAME_raise() */
 int NAME_raise_by(NAME_state *state, const float *s, float scale_log2, float *alpha, int step);
 
+/** For a schedule that weighs first and asks NAME_behind() afterwards: the maximum of each row that has seen nothing yet. On GPUs.
+ *  @param state      updated: those maxima
+ *  @param s          NAME_ROWS x NAME_COLS scores
+ *  @param scale_log2 as in NAME_update() */
+void NAME_begin(NAME_state *state, const float *s, float scale_log2);
+
 /** Third part, if a maximum was raised: applies the factors to the sums.
  *  @param state updated: the sums
  *  @param alpha the logarithms that NAME_raise() has left, which become factors */
@@ -517,6 +523,17 @@ void NAME_fade(NAME_state *state, float *alpha);
  *  @param weights    written: NAME_ROWS x NAME_COLS weights; may be s
  *  @param sum        written: the owner's part of each row's sum, to be added to that of the state */
 void NAME_weigh(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum);
+
+/** The same for some columns, for a schedule that does something else in between. On GPUs.
+ *  @param state      the maxima
+ *  @param s          NAME_ROWS x NAME_COLS scores
+ *  @param scale_log2 as in NAME_update()
+ *  @param weights    written: the weights of these columns; may be s
+ *  @param sum        the owner's part of each row's sum, to which those of these columns are added
+ *  @param first      the first column, a constant from 0 to NAME_COLS
+ *  @param last       the one after the last, likewise */
+void NAME_weigh_columns(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum, int first,
+                        int last);
 
 /** For a schedule that weighs before it looks for maxima: whether NAME_raise() and NAME_fade() have to follow, and NAME_weigh()
  *  once more, since scores are far above their maximum, or the first that their row has seen.

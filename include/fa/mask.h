@@ -253,13 +253,14 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     if (at.checked) return fa__load_int(ids_q + at.query) == fa__load_int(ids_k + at.key);
     return fa__load_int_if(there, ids_q, at.query, 0) == fa__load_int_if(there, ids_k, at.key, 1);
 }
-FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
-    (void)user;
-    if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
+/** @cond PRIVATE */
+/* The class of a box, of whose ids that much is known. */
+FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k) {
     const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
-    fa__ids of_q = fa__ids_of(ids_q, box.queries), of_k = fa__ids_of(ids_k, box.keys);
     if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
     if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
+    int same_end = of_q.lowest == of_k.lowest || of_q.highest == of_k.highest;
+    if (same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest) return FA_PARTIAL; /* an id of both */
     if (fa__ids_ordered(ids_q, box.queries) && fa__ids_ordered(ids_k, box.keys))
         return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
     for (int i = box.queries.begin; i < box.queries.end; i++) {
@@ -268,6 +269,13 @@ FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
             if (id == fa__load_int(ids_k + j)) return FA_PARTIAL;
     }
     return FA_EMPTY;
+}
+/** @endcond */
+FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
+    (void)user;
+    if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
+    return fa__document_class(box, fa__ids_of(fa__document_queries(box), box.queries),
+                              fa__ids_of(fa__document_keys(box), box.keys));
 }
 /* Ids may come in any order, so a range alone leaves nothing out: blocks are judged one by one. */
 FA_HOOK fa_range fa_document_keys(const void *user, fa_box box) {

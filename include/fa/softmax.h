@@ -41,7 +41,7 @@
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise() or NAME_raise_by(), NAME_fade(), NAME_weigh(), NAME_behind()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_raise_by() or NAME_begin(), NAME_fade(), NAME_weigh() or NAME_weigh_columns(), NAME_behind()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
  * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
@@ -188,6 +188,25 @@ FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_lo
     return FA__SM(_raise_by)(state, s, scale_log2, alpha, 1);
 }
 
+#if FA__ARCH != FA_CPU
+/** Instead, for those who weigh first and ask NAME_behind() afterwards: the maximum of rows that have seen nothing yet. */
+FA__FN void FA__SM(_begin)(FA__SM(_state) * state, const float *s, float scale_log2) {
+    FA__SM(_state) raised = *state;
+    float alpha[FA_ROWS];
+    int none = 0;
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) none |= state->max[r] == -INFINITY;
+    if (!FA__OP(any)(none)) return;
+    FA__SM(_raise)(&raised, s, scale_log2, alpha);
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        int first = state->max[r] == -INFINITY;
+        state->high[r] = first ? raised.high[r] : state->high[r];
+        state->max[r] = first ? raised.max[r] : state->max[r];
+    }
+}
+#endif
+
 /** Second part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */
 FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 #if FA__ARCH == FA_CPU
@@ -230,6 +249,22 @@ FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float s
         for (int h = 1; h < FA__COUNT; h++) sum[r] += part[h * FA_ROWS + r];
     }
 }
+
+#if FA__ARCH != FA_CPU
+/** NAME_weigh() of the columns from `first` up to `last`, whose sums are added to sum[]: for those who do something else in
+ *  between. */
+FA__FN void FA__SM(_weigh_columns)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
+                                   int first, int last) {
+    FA__UNROLL
+    for (int c = first; c < last; c++) FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float offset = FA__SM(_offset)(state->max[r], scale_log2);
+        int at = FA__SM(_AT)(r, c);
+        weights[at] = fa__exp2(FA_WIDE ? (s[at] + offset) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset));
+        sum[r] += weights[at];
+    }
+}
+#endif
 
 /** For those who weigh first: whether the sum of a tile says that its scores are far above the maximum, or the first that were
  *  seen; the same for the whole warp. Then NAME_raise() and NAME_fade() have to follow, and NAME_weigh() once more. What says no

@@ -185,7 +185,7 @@ static void random_parameters(const instance *of, shape *s, rng *r) {
     s->window_right = rng_one_in(r, 5) ? -1 : rng_one_in(r, 3) ? 0 : rng_int(r, 0, rng_one_in(r, 2) ? 20 : longest);
     if (rng_one_in(r, 40)) s->window_left = 0x7FFFFFFF;
     if (rng_one_in(r, 40)) s->window_right = 0x7FFFFFFF;
-    s->documents = rng_one_in(r, 2) ? 0 : rng_int(r, 1, 3);
+    s->documents = rng_one_in(r, 2) ? 0 : rng_int(r, 1, 4);
     s->share_bias_batch = rng_one_in(r, 3);
     s->share_bias_head = rng_one_in(r, 3);
     s->share_bias_query = rng_one_in(r, 4);

@@ -154,14 +154,14 @@ static void fill_floats(buffer *b, double middle, double spread, rng *r) {
     for (size_t i = 0; i < b->bytes / 4; i++) ((float *)(void *)b->host)[i] = (float)(middle + spread * rng_normal(r));
 }
 
-/* Ids of documents of about five to sixty tokens, or of any order. */
+/* Ids of documents of about five to sixty tokens, or a hundred to four hundred, or of any order. */
 static void fill_documents(buffer *b, int rows, int batch, int kind, int first, rng *r) {
     int *ids = (int *)(void *)b->host;
     if (!ids) return;
     for (int i = 0; i < batch; i++) {
-        int id = first, length = rng_int(r, 5, 60);
+        int id = first, length = kind == 4 ? rng_int(r, 100, 400) : rng_int(r, 5, 60);
         for (int s = 0; s < rows; s++) {
-            if (kind == 0 && s && s % length == 0) id += rng_int(r, 1, 2);
+            if ((kind == 0 || kind == 4) && s && s % length == 0) id += rng_int(r, 1, 2);
             ids[(size_t)i * (size_t)rows + (size_t)s] = kind == 1 ? rng_int(r, -2, 2) : id;
         }
     }

@@ -55,6 +55,12 @@
 #define FA_HEAD_DIM 64
 #define FA_MASK fa_sliding_window
 #include <fa/attention.h>
+#define FA_NAME g_documents
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_document
+#include <fa/attention.h>
+static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_BF16, 64, 64, g_documents_forward, g_documents_plan, g_documents_workspace};
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
 static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72, g_line_forward, g_line_plan, g_line_workspace};
 static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
@@ -112,6 +118,20 @@ static void windows(const instance *of) {
         passed = check_shape(of, &s, &random_numbers, &worst);
         tap_ok(passed, "%s: window %d, %d (largest error %.2g of what is allowed)", of->name,
                s.window_left, s.window_right, worst);
+    }
+}
+#endif
+
+#if TEST_SCHEDULE == 90
+/* Several blocks of queries, and batches, on a multiprocessor, which remembers what it has learnt of documents. */
+static void packed(const instance *of) {
+    for (int kind = 0; kind < 5; kind++) {
+        shape s = shape_plain(3, 50, 10, 400, 600);
+        double worst = 0;
+        int passed;
+        s.documents = kind;
+        passed = check_shape(of, &s, &random_numbers, &worst);
+        tap_ok(passed, "%s: documents of kind %d (largest error %.2g of what is allowed)", of->name, kind, worst);
     }
 }
 #endif
@@ -238,13 +258,14 @@ static shape busy_shape(void) {
 }
 
 #if TEST_SCHEDULE == 90
-/* With many keys an instance may take other tiles than with few: it must say so, and be right with either. */
+/* With many keys an instance may take other tiles than with few, or with a window: it must say so, and be right with either. */
 static void many_keys(const instance *of) {
-    int tiles[2];
+    int tiles[3];
     double worst = 0;
     int passed;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         shape s = shape_plain(1, 2, 1, 333, i ? 3333 : 777);
+        if (i == 2) s.window_left = 1000;
         problem p;
         fa_plan plan;
         problem_new(&p, of, &s, check_place, &random_numbers);
@@ -256,6 +277,7 @@ static void many_keys(const instance *of) {
                s.seqlen_k, plan.block_m, plan.block_n, worst);
     }
     tap_ok(tiles[0] != tiles[1], "%s: other tiles for many keys", of->name);
+    if (of->mask == MASK_window) tap_ok(tiles[0] == tiles[2], "%s: but not if a window leaves few of them", of->name);
 }
 #endif
 
@@ -421,6 +443,7 @@ int main(void) {
     many_keys(&bf16);
     many_keys(&window);
     windows(&window);
+    packed(&documents);
     pairs(&bf16);
     far_below(&chosen_90);
     far_below(&line);

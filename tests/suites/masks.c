@@ -136,7 +136,7 @@ static problem random_problem(int mask, rng *r) {
     s.window_right = rng_int(r, -1, rng_one_in(r, 2) ? 6 : LONGEST);
     if (rng_one_in(r, 20)) s.window_left = 0x7FFFFFFF;
     if (rng_one_in(r, 20)) s.window_right = 0x7FFFFFFF;
-    s.documents = rng_int(r, 0, 3);
+    s.documents = rng_int(r, 0, 4);
     problem_new(&p, &of, &s, MEMORY_HOST, r);
     return p;
 }

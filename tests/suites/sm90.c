@@ -25,7 +25,7 @@ static void wait(void) {
 /* ---- tiles by the copy engine: every element of the panels, against the host ---- */
 
 /* Two tiles, one after the other into the same place: the second by the halves of NAME_fetch(), in the barrier's second phase. Then
- * the threads change the lowest bits of it, and its panels are sent to the same rows of another tensor. */
+ * the threads change the lowest bits of it, and its panels are sent to another tensor. */
 #define TMA_KERNEL(name)                                                                                               \
     static __global__ void name##_kernel(const __grid_constant__ fa_tensor_map map, const __grid_constant__ fa_tensor_map back,    \
                                          int row, int head, int batch, uint16_t *out) {                                \
@@ -51,7 +51,7 @@ static void wait(void) {
         }                                                                                                              \
         for (int i = (int)threadIdx.x; i < ROWS * COLS; i += 64) *name##_at(tile, i / COLS, i % COLS) ^= 1;            \
         name##_barrier();                                                                                              \
-        name##_source to = {&back, source.row, head, batch};                                                           \
+        name##_source to = {&back, row + 3 < 0 ? 0 : row + 3, head, batch};                                            \
         for (int panel = 0; panel < COLS / 64; panel++)                                                                \
             name##_send_panel(shared + panel * name##_PANEL_BYTES, to, panel, threadIdx.x == 1);                       \
         name##_send();                                                                                                 \
@@ -163,7 +163,9 @@ static void mapped(const mapped_tile *of) {
                             if (out[at] != x && !wrong++)
                                 tap_note("%s: %s, seqlen %d, tile from row %d, load %d: element (%d, %d) is %04x, not %04x", of->name, name, seqlen,
                                          row, phase, i, c, out[at], x);
-                            if (inside && phase == 1) due[batch * u.stride_batch + head * u.stride_head + from * u.stride_seq + c] = x ^ 1;
+                            const int first = row + 3 < 0 ? 0 : row + 3; /* where sends begin */
+                            if (phase == 1 && first + i < seqlen && c < of->cols)
+                                due[batch * u.stride_batch + head * u.stride_head + (first + i) * u.stride_seq + c] = x ^ 1;
                         }
                 tiles += 2;
                 memory_get(MEMORY_DEVICE, got, sent, sizeof got);

@@ -1,6 +1,7 @@
 /* attention_addends.h: what the shipped hooks fa_bias (of half types) and fa_key_bias add to the scores of a whole tile, brought
- * from memory before the tile's products, and halves two at once. The hook itself, which asks when it has the score, stands and
- * waits. */
+ * from memory before the tile's products, and halves two at once, or eight, where keys are in such an order (FA__BY_EIGHT): the
+ * lanes of a load are in eight rows, and it takes as long with 4 bytes for each as with 16. The hook itself, which asks when it
+ * has the score, stands and waits. */
 
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
 #define FA__ADDENDS 1 /* pairs of halves, for each row */
@@ -12,14 +13,20 @@
 
 #if FA__ADDENDS
 typedef struct FA__LOOP(_addends) {
-    uint32_t x[FA__LOOP(_qk_COLS)]; /* by pairs of columns; of halves both rows, of floats both columns */
+    /* By pairs of columns; of halves all rows, of floats both columns. Or of halves by rows. */
+    uint32_t x[FA__ADDENDS == 1 ? FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2 : FA__LOOP(_qk_COLS)];
 } FA__LOOP(_addends);
 
-/* Whether pairs of halves are aligned everywhere. */
+/* Whether what is loaded at once is aligned everywhere. */
 FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
 #if FA__ADDENDS == 1
+    enum { FA__BYTES = FA__BY_EIGHT ? 16 : 4 };
     const fa_attention_args *a = &p->args;
-    return (uintptr_t)a->bias % 4 == 0 && (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % 2 == 0;
+    return (uintptr_t)a->bias % FA__BYTES == 0 &&
+           (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % (FA__BYTES / 2) == 0;
+#elif FA__BY_EIGHT
+    const fa_attention_args *a = &p->args;
+    return (uintptr_t)a->key_bias % 16 == 0 && (a->key_bias_stride_batch | a->key_bias_stride_head) % 4 == 0;
 #else
     (void)p;
     return 1;
@@ -33,7 +40,6 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
 #if FA__ADDENDS == 1
     const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
     const void *from[FA__LOOP(_qk_ROWS)];
-    FA__REQUIRE(FA__LOOP(_qk_ROWS) == 2, "a thread has two rows");
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         int query = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
@@ -43,28 +49,45 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
     const float *head = a->key_bias + box.batch * a->key_bias_stride_batch + box.head * a->key_bias_stride_head;
     const void *from = fa__row_address(head + first);
 #endif
+#if FA__BY_EIGHT
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c += 8) {
+        int offset = FA__LOOP(_qk_col_offset)(c);
+#if FA__ADDENDS == 1
+        FA__UNROLL
+        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
+            fa_sm80_load16(addends->x + (r * FA__LOOP(_qk_COLS) + c) / 2, (const uint16_t *)from[r] + offset);
+#else
+        fa_sm80_load16(addends->x + c, (const float *)from + offset);
+        fa_sm80_load16(addends->x + c + 4, (const float *)from + offset + 4);
+#endif
+    }
+#else
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c += 2) {
         int offset = FA__LOOP(_qk_col_offset)(c);
-        FA__UNROLL
-        for (int i = 0; i < 2; i++) {
 #if FA__ADDENDS == 1
-            addends->x[c + i] = (uint32_t)fa__load_int((const int *)((const uint16_t *)from[i] + offset));
+        FA__UNROLL
+        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
+            addends->x[c / 2 * FA__LOOP(_qk_ROWS) + r] =
+                (uint32_t)fa__load_int((const int *)((const uint16_t *)from[r] + offset));
 #else
-            addends->x[c + i] = (uint32_t)fa__load_int((const int *)from + offset + i);
+        FA__UNROLL
+        for (int i = 0; i < 2; i++) addends->x[c + i] = (uint32_t)fa__load_int((const int *)from + offset + i);
 #endif
-        }
     }
+#endif
 }
 
-/* s = s * scale + addends. */
-FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const FA__PARAMS *p) {
+/* s = s * scale + addends, in the columns from `first` up to `last`. */
+FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s, float scale, int first, int last) {
     FA__UNROLL
-    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
+    for (int c = first; c < last; c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
 #if FA__ADDENDS == 1
-        uint32_t pair = addends->x[c / 2 * 2 + r];
+        int at = FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r;
+        uint32_t pair = addends->x[at];
 #if FA_DTYPE == FA_BF16
         float y = fa__from_bits(c % 2 ? pair & 0xFFFF0000u : pair << 16);
 #else
@@ -73,7 +96,10 @@ FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const F
 #else
         float y = fa__from_bits(addends->x[c]);
 #endif
-        *x = FA__OP(fma)(*x, p->scale, y);
+        *x = FA__OP(fma)(*x, scale, y);
     }
+}
+FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const FA__PARAMS *p) {
+    FA__LOOP(_add_columns)(addends, s, p->scale, 0, FA__LOOP(_qk_COLS));
 }
 #endif

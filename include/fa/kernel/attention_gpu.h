@@ -95,8 +95,16 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
 
 /* The one of the two for these arguments, with `call` its function. */
 #if FA__LONG_FROM
+/* Whether the last queries, which see most under a causal mask, see many keys. */
+static FA_UNUSED int FA__ATTN(_sm90_is_long)(const FA__PARAMS *p) {
+    const fa_attention_args *a = &p->args;
+    fa_box last = {a, 0, 0, 0, {a->seqlen_q > 64 ? a->seqlen_q - 64 : 0, a->seqlen_q}, {0, a->seqlen_k}};
+    if (p->items == 0 || a->seqlen_k == 0) return 0;
+    fa_range keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), last);
+    return keys.end - keys.begin >= FA__LONG_FROM;
+}
 #define FA__CHOOSE_90(call, ...) \
-    ((args)->seqlen_k >= FA__LONG_FROM ? FA__ATTN(_sm90_long##call)(__VA_ARGS__) : FA__ATTN(_sm90##call)(__VA_ARGS__))
+    (FA__ATTN(_sm90_is_long)(&p) ? FA__ATTN(_sm90_long##call)(__VA_ARGS__) : FA__ATTN(_sm90##call)(__VA_ARGS__))
 #else
 #define FA__CHOOSE_90(call, ...) FA__ATTN(_sm90##call)(__VA_ARGS__)
 #endif

@@ -8,21 +8,40 @@
  * With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is fetched during
  * Q K^T, and one barrier a tile suffices.
  *
+ * A warp that has a quarter of a multiprocessor to itself and one other multiplies at nearly the same rate whether that one does
+ * or not. So a softmax hides only under products of its own warp. With two stages half types take a tile in halves
+ * (FA__AFTERWARDS): the exponentials of the first run between the steps of the second one's Q K^T, and those of the second between
+ * the steps of the first one's P V. That leaves no time to look for a maximum: it is looked at afterwards, when K is still
+ * there, from which scores can be computed once more. Where registers are short (FA__PARTS 1) Q K^T is not cut, and the first
+ * half's exponentials stand alone.
+ *
  * FA_F32 multiplies pairs of halves, into which each warp splits what it has loaded: with one stage before the product, with
  * two, the next tiles, between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
+#define FA__PART_N (FA_BLOCK_N / FA__PARTS)
+/* In a part on one side of the diagonal ALiBi is a line, and tiles come from the diagonal outwards, so that the maximum does not
+ * grow from tile to tile. */
+#define FA__LINES (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_ALIBI)
+/* Biases are loaded by 16 bytes. */
+#define FA__BY_EIGHT \
+    (FA__AFTERWARDS && FA__PART_N % 32 == 0 && (FA__SCORE_NEEDS == FA__NEED_BIAS || FA__SCORE_NEEDS == FA__NEED_KEY_BIAS))
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
+#include <fa/kernel/attention_addends.h>
+#include <fa/kernel/attention_line.h>
+#if FA__AFTERWARDS
+#include <fa/kernel/attention_rest.h>
+#endif
 
 /* What a worker shares: tiles, and what the mask says of the next tiles. O takes Q's place in the end. */
 typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
-#if FA__HAS_MASK
+#if FA__HAS_MASK && !FA__MASK_IS_BAND
     uint32_t visit[FA_WARPS], full[FA_WARPS];
 #endif
 } FA__LOOP(_shared);
@@ -30,32 +49,39 @@ typedef struct FA__LOOP(_shared) {
 /* ---- the walk over the tiles of a row of blocks ---- */
 
 typedef struct FA__LOOP(_walk) {
-    int begin, end; /* tiles */
-    int word;       /* first tile of the word that is being consumed */
+    int begin, count; /* tiles */
+    int diagonal;     /* how many come before the diagonal */
+    int word;         /* how many come before the word that is being consumed */
     uint32_t visit, full;
     int masked; /* of the tile that next() gave */
 } FA__LOOP(_walk);
 
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
     fa_range tiles = FA__LOOP(_tiles)(p, box);
+    int diagonal = (box.queries.end - 1 + p->args.seqlen_k - p->args.seqlen_q) / FA_BLOCK_N - tiles.begin;
     walk->begin = tiles.begin;
-    walk->end = tiles.end;
-    walk->word = tiles.begin - FA__LANES;
+    walk->count = tiles.end - tiles.begin;
+    walk->diagonal = fa__min(diagonal, walk->count - 1);
+    walk->word = -FA__LANES;
     walk->visit = walk->full = 0;
     walk->masked = 0;
+}
+
+FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
+    return walk->begin + (FA__LINES ? FA__LOOP(_outwards)(walk->diagonal, i) : i);
 }
 
 /* The next tile that holds a visible element, or -1. The threads of a worker judge as many tiles as they are at once. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
                                 int thread) {
-#if FA__HAS_MASK
+#if FA__HAS_MASK && !FA__MASK_IS_BAND
     while (!walk->visit) {
         walk->word += FA__LANES;
-        if (walk->word >= walk->end) return -1;
-        int word = (walk->word - walk->begin) / FA__LANES % FA_WARPS;
+        if (walk->word >= walk->count) return -1;
+        int word = walk->word / FA__LANES % FA_WARPS;
         if (word == 0) {
-            int tile = walk->word + thread;
-            fa_tile_class of = tile < walk->end ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
+            int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
+            fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
             uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
             FA__OP(barrier)(); /* the last words have been read */
             shared->visit[thread / FA__LANES] = visit;
@@ -68,27 +94,53 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
     int bit = FA__OP(lowest_bit)(walk->visit);
     walk->visit &= walk->visit - 1;
     walk->masked = !(walk->full >> bit & 1);
-    return walk->word + bit;
+    return FA__LOOP(_walk_tile)(walk, walk->word + bit);
 #else
     (void)p, (void)box, (void)shared, (void)thread;
-    int tile = walk->word + FA__LANES;
+    int i = walk->word + FA__LANES;
     walk->word++;
-    return tile < walk->end ? tile : -1;
+    if (i >= walk->count) return -1;
+    int tile = FA__LOOP(_walk_tile)(walk, i);
+    walk->masked = FA__HAS_MASK && FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) != FA_FULL;
+    return tile;
 #endif
 }
 
 /* ---- the schedule ---- */
 
+/* Copies beside step `step` of Q K^T, of all parts. With two parts at head dimension 128 there are registers in the second only. */
+#define FA__LOAD_STEP(step, tile, stage, block) \
+    if ((step) >= FA__NO_LOADS) tile(&stage, block, thread, (step) - FA__NO_LOADS, FA__PARTS * FA__QK - FA__NO_LOADS)
+#define FA__LOAD(step) \
+    FA__LOAD_STEP(step, FA__LOOP(_vtile_load_part), shared->v[stage ^ 1], v_block); \
+    FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
+/* The columns of half a tile that go with steps before `step` of `steps`. */
+#define FA__SHARE(step, steps) ((step) * FA__COLS / (steps))
+
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
-    enum { FA__ROWS_HELD = FA__LOOP(_qk_ROWS), FA__TWO = FA__STAGES > 1 };
+    enum {
+        FA__ROWS_HELD = FA__LOOP(_qk_ROWS),
+        FA__TWO = FA__STAGES > 1,
+        FA__QK = FA__LOOP(_qk_STEPS),
+        FA__PV = FA__LOOP(_pv_STEPS) * FA__PARTS / 2, /* of half a tile */
+        FA__COLS = FA__LOOP(_qk_COLS) * FA__PARTS / 2,
+        FA__NO_LOADS = FA__PARTS == 2 && FA__WIDEST > 96 ? FA__QK : 0,
+        /* The maximum of a tile that a mask looks at: raised where that may be, with all products before it done; or only begun. */
+        FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK,
+        /* With a hook, too, it is raised wherever the hook is not left. So what is behind had it left, and no mask. */
+        FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE
+    };
     const fa_attention_args *a = &p->args;
     FA__LOOP(_view) view;
     FA__LOOP(_open)(&view, p, box);
     fa_block k_block = view.k, v_block = view.v;
     fa_index at = view.at;
 
-    FA__LOOP(_qk_acc) s;
+    FA__LOOP(_qk_acc) s[FA__PARTS];
     FA__LOOP(_pv_acc) o;
+#if FA__AFTERWARDS
+    int fresh = 1; /* the first tile */
+#endif
     FA__LOOP(_softmax_state) state;
     float alpha[FA__ROWS_HELD], inverse[FA__ROWS_HELD], lse[FA__ROWS_HELD];
     FA__LOOP(_pv_zero)(&o);
@@ -146,43 +198,109 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         v_block.row = FA__TWO ? k_block.row : key0;
         if (FA__TWO) v_block.rows = k_block.rows;
 
-        FA__LOOP(_qk_zero)(&s);
+#if FA__AFTERWARDS
+        FA__LOOP(_pv_a) weights;
+        FA__LOOP(_rest) rest[FA__PARTS];
+        FA__LOOP(_leave)(&rest[0], p, box, key0, !(masked | fresh), thread);
+        FA__UNROLL
+        for (int i = 0; i < FA__PARTS; i++) FA__LOOP(_qk_zero)(&s[i]);
+        FA__UNROLL
+        for (int k = 0; k < FA__QK; k++) {
+            FA__LOOP(_qk_mma_steps)(&s[0], FA__Q, &shared->k[stage], thread, k, k + 1);
+            FA__LOAD(k);
+        }
+        if (FA__PARTS == 1) FA__LOOP(_vtile_commit)();
+        FA__UNROLL
+        for (int half = 0; half < 2; half++) {
+            const int i = half * (FA__PARTS - 1), first = half * (2 - FA__PARTS) * FA__COLS, part0 = key0 + i * FA__PART_N;
+            float *x = s[i].x, sum[FA__ROWS_HELD];
+            if (half == i) {
+                FA__LOOP(_apply)(&rest[i], x, p, at, box, part0, masked, thread);
+                if (FA__LEFT_ALONE ? !rest[i].hook : masked || (half == 0 && fresh)) {
+                    if (FA__RAISES && FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha)) {
+                        FA__LOOP(_softmax_fade)(&state, alpha);
+                        FA__LOOP(_pv_scale_rows)(&o, alpha);
+                    }
+                    if (!FA__RAISES) FA__LOOP(_softmax_begin)(&state, x, p->scale_log2);
+                }
+            }
+            FA__UNROLL
+            for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
+            if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, 0, FA__COLS);
+            if (half == 0 && FA__PARTS == 2) {
+                const void *k_rest = FA__LOOP(_ktile_at)(&shared->k[stage], FA__PART_N, 0);
+                FA__LOOP(_leave)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
+                FA__UNROLL
+                for (int k = 0; k < FA__QK; k++) {
+                    FA__LOOP(_qk_mma_steps)(&s[FA__PARTS - 1], FA__Q, k_rest, thread, k, k + 1);
+                    FA__LOAD(FA__QK + k);
+                    FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, FA__SHARE(k, FA__QK), FA__SHARE(k + 1, FA__QK));
+                }
+                FA__LOOP(_vtile_commit)();
+            }
+            FA__UNROLL
+            for (int k = 0; k < half * FA__PV; k++) {
+                FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
+                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV));
+            }
+            if (FA__LOOP(_softmax_behind)(sum) && (!FA__LEFT_ALONE || rest[i].hook)) { /* once more, from the product on */
+                int again = FA__OP(opaque)(thread);
+                FA__LOOP(_qk_zero)(&s[i]);
+                FA__LOOP(_qk_mma)(&s[i], FA__Q, FA__LOOP(_ktile_at)(&shared->k[stage], i * FA__PART_N, 0), again);
+                FA__LOOP(_apply_all)(&rest[i], x, p, at, box, part0, FA__LEFT_ALONE ? 0 : masked, again);
+                FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha);
+                FA__LOOP(_softmax_fade)(&state, alpha);
+                FA__LOOP(_pv_scale_rows)(&o, alpha);
+                FA__UNROLL
+                for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
+                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first, first + FA__COLS);
+            }
+            FA__UNROLL
+            for (int r = 0; r < FA__ROWS_HELD; r++) state.sum[r] += sum[r];
+            FA__LOOP(_pv_pack)(&weights, x);
+        }
+        fresh = 0;
+        if (FA__PARTS == 1) FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, FA__PV, 2 * FA__PV);
+        else FA__LOOP(_pv_mma)(&o, &weights, FA__LOOP(_vtile_at)(&shared->v[stage], FA__PART_N, 0), thread);
+#else
+        FA__LOOP(_qk_zero)(&s[0]);
         FA__UNROLL
         for (int k = 0; k < FA__LOOP(_qk_STEPS); k++) {
-            FA__LOOP(_qk_mma_steps)(&s, FA__Q, &shared->k[stage], thread, k, k + 1);
+            FA__LOOP(_qk_mma_steps)(&s[0], FA__Q, &shared->k[stage], thread, k, k + 1);
             FA__LOOP(_vtile_load_part)(&shared->v[stage ^ FA__TWO], v_block, thread, k, FA__LOOP(_qk_STEPS));
             if (FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[stage ^ FA__TWO], k_block, thread, k, FA__LOOP(_qk_STEPS));
         }
         FA__LOOP(_vtile_commit)();
 #if FA__PAIRS
-        FA__LOOP(_qk_unscale)(&s, &shared->qo.q, &shared->k[stage], thread);
+        FA__LOOP(_qk_unscale)(&s[0], &shared->qo.q, &shared->k[stage], thread);
 #endif
-        FA__LOOP(_modify)(s.x, p, at, box, key0, masked, thread);
+        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, thread);
 
-        if (FA__LOOP(_softmax_update)(&state, s.x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
+        if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
 #if FA__PAIRS
         FA__LOOP(_vtile_wait)(0); /* with two stages for the next tiles, split below */
         if (!FA__TWO) FA__LOOP(_vtile_split)(&shared->v[0], thread);
 #else
-        FA__LOOP(_pv_pack)(&weights, s.x);
+        FA__LOOP(_pv_pack)(&weights, s[0].x);
         if (!FA__TWO) FA__LOOP(_vtile_wait)(0);
 #endif
         if (!FA__TWO) FA__OP(barrier)(); /* V has landed for all; all have left K */
 #if FA__PAIRS
-        FA__LOOP(_pv_pack)(&weights, s.x, &shared->v[stage], thread);
+        FA__LOOP(_pv_pack)(&weights, s[0].x, &shared->v[stage], thread);
 #endif
         FA__UNROLL
         for (int k = 0; k < FA__LOOP(_pv_STEPS); k++) {
             FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
             if (!FA__TWO) FA__LOOP(_ktile_load_part)(&shared->k[0], k_block, thread, k, FA__LOOP(_pv_STEPS));
 #if FA__PAIRS /* K early, V halfway */
-            enum { FA__PARTS = FA__LOOP(_pv_STEPS) };
-            if (FA__TWO) FA__LOOP(_ktile_split_part)(&shared->k[stage ^ 1], thread, FA__PARTS - 1 - k, FA__PARTS);
-            int part = (FA__PARTS + FA__PARTS / 2 - 1 - k) % FA__PARTS;
-            if (FA__TWO) FA__LOOP(_vtile_split_part)(&shared->v[stage ^ 1], thread, part, FA__PARTS);
+            enum { FA__PIECES = FA__LOOP(_pv_STEPS) };
+            if (FA__TWO) FA__LOOP(_ktile_split_part)(&shared->k[stage ^ 1], thread, FA__PIECES - 1 - k, FA__PIECES);
+            int piece = (FA__PIECES + FA__PIECES / 2 - 1 - k) % FA__PIECES;
+            if (FA__TWO) FA__LOOP(_vtile_split_part)(&shared->v[stage ^ 1], thread, piece, FA__PIECES);
 #endif
         }
+#endif
         if (!FA__TWO) FA__LOOP(_ktile_commit)();
     }
 #undef FA__Q
@@ -196,3 +314,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__OP(barrier)();
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }
+#undef FA__LINES
+#undef FA__ADDENDS
+#undef FA__LOAD
+#undef FA__LOAD_STEP
+#undef FA__SHARE

@@ -7,6 +7,12 @@
 #if !defined(FA__WORKER_M) /* queries of those who multiply together */
 #define FA__WORKER_M FA_BLOCK_M
 #endif
+#if !defined(FA__PART_N) /* keys whose scores are multiplied out at once */
+#define FA__PART_N FA_BLOCK_N
+#endif
+#if !defined(FA__BY_EIGHT) /* in an order in which a thread has eight neighbouring keys */
+#define FA__BY_EIGHT 0
+#endif
 #if !defined(FA__LEAVING_M) /* queries whose O leaves together */
 #define FA__LEAVING_M FA__WORKER_M
 #endif
@@ -22,6 +28,9 @@
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
+#if FA__BY_EIGHT
+#define FA__MINGLED
+#endif
 #define FA__PART FA__CAT(FA__VARIANT, _ktile)
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM
@@ -35,6 +44,7 @@
 #define FA_OPERAND FA_OPERAND_BT
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
+#undef FA__MINGLED
 #undef FA__PAIRED
 #define FA__PART FA__CAT(FA__VARIANT, _otile)
 #define FA_ROWS FA__LEAVING_M
@@ -46,19 +56,23 @@
 #if FA__PAIRS
 #define FA__PAIRED
 #endif
+#if FA__BY_EIGHT
+#define FA__MINGLED
+#endif
 #define FA__PART FA__CAT(FA__VARIANT, _qk)
 #define FA_M FA__WORKER_M
-#define FA_N FA_BLOCK_N
+#define FA_N FA__PART_N
 #define FA_K FA_HEAD_DIM
 #if FA__KEEP_Q /* in registers */
 #define FA_A FA_FRAGMENT
 #endif
 #include <fa/mma.h>
 
+#undef FA__MINGLED
 #define FA__PART FA__CAT(FA__VARIANT, _pv)
 #define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
-#define FA_K FA_BLOCK_N
+#define FA_K FA__PART_N
 #define FA_A FA_FRAGMENT
 #define FA_B FA_OPERAND_BT
 #include <fa/mma.h>
@@ -66,7 +80,7 @@
 
 #define FA__PART FA__CAT(FA__VARIANT, _softmax)
 #define FA_M FA__WORKER_M
-#define FA_N FA_BLOCK_N
+#define FA_N FA__PART_N
 #define FA_WIDE FA__WIDE
 #include <fa/softmax.h>
 

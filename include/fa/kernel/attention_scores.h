@@ -48,11 +48,21 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     }
 }
 
-/* The scores of a tile whose first key is key0, each kind in code of its own; `masked`: the mask leaves some of them
+#include <fa/kernel/attention_documents.h>
+
+/* The scores of FA__PART_N keys from key0 on, each kind in code of its own; `masked`: the mask leaves some of them
  * out, or there are keys beyond the end. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
                               int thread) {
-    if (masked && key0 + FA_BLOCK_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+    uint32_t own[(FA__PART_N + 31) / 32];
+    if (masked && FA__LOOP(_own_keys)(own, p, box, key0, thread)) {
+        if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
+        FA__LOOP(_hide)(s, own, thread);
+        return;
+    }
+#endif
+    if (masked && key0 + FA__PART_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
     else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
     else if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
 }

@@ -97,7 +97,11 @@
 #elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
+#if FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__WIDEST > 96 || FA__HAS_MASK) /* a bias on its way wants registers, too */
+#define FA__TABLE_N 32
+#else
 #define FA__TABLE_N 64
+#endif
 #else /* O of 32 rows would not fit; 16 rows, and a smaller S, so that Q fits too */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 32
@@ -211,4 +215,21 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 #define FA__STAGES 1
 #else
 #define FA__STAGES FA_STAGES
+#endif
+
+/* Whether half types look at the maximum of a tile afterwards, which they take in halves (attention_loop.h), and in how many parts
+ * Q K^T comes. Two hide all exponentials, but read Q's fragments twice where these are not kept: at 64 and 96 9 to 13% faster than a
+ * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
+ * to the exponentials and like to be hidden, too; masks that read memory want the registers. */
+#if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
+#define FA__AFTERWARDS 1
+#else
+#define FA__AFTERWARDS 0
+#endif
+#define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
+#define FA__MASK_IN_PARTS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX)
+#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
+#define FA__PARTS 2
+#else
+#define FA__PARTS 1
 #endif

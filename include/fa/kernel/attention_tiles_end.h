@@ -16,3 +16,9 @@
 #undef FA_BLOCK_N
 #undef FA_WARPS
 #undef FA_STAGES
+#undef FA__AFTERWARDS
+#undef FA__HOOK_IN_PARTS
+#undef FA__MASK_IN_PARTS
+#undef FA__PARTS
+#undef FA__PART_N
+#undef FA__BY_EIGHT

@@ -57,6 +57,9 @@
  * then come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__SCORE_NEEDS == FA__NEED_ALIBI && !FA__LOOKS_FIRST)
 
+/* Whether the planner remembers what it has learnt of tiles of keys, each lane of the same ones for every block. */
+#define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT && !FA__LINES)
+
 /* Whether a tile of keys that is not there before the exponentials is waited for behind them, which also lets the assembler begin
  * with them while P V runs: no branch is in between. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
 #define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HAS_SCORE))
@@ -91,6 +94,7 @@ enum {
     FA__LOOP(_first) = 4,
     FA__LOOP(_end) = 8,
     FA__LOOP(_note_bits) = 4,
+    FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
     FA__LOOP(_loaders) = 3,
     FA__LOOP(_turns) = FA__TURNS,
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is __syncthreads() */
@@ -121,6 +125,9 @@ typedef struct FA__LOOP(_shared) {
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     FA__LOOP(_note) note[FA__LOOP(_notes)];
+#if FA__REMEMBERS
+    fa__ids ids[FA__LOOP(_known)];
+#endif
 } FA__LOOP(_shared);
 
 FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)) * FA_BLOCK_N; }
@@ -157,89 +164,7 @@ typedef struct FA__LOOP(_launch) {
 
 /* ---- the producers: a warp that plans, and a thread each for Q, K and V ---- */
 
-/* The walk over the tiles of a block of queries: each lane judges one of 32 tiles. */
-typedef struct FA__LOOP(_walk) {
-    int begin, count, word; /* tiles: the first; all; how many come before the 32 that are being consumed */
-    int diagonal;           /* how many come before the diagonal */
-    uint32_t visit, full;
-} FA__LOOP(_walk);
-
-FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
-    fa_range tiles = FA__LOOP(_tiles)(p, box);
-    int diagonal = (box.queries.end - 1 + p->args.seqlen_k - p->args.seqlen_q) / FA_BLOCK_N - tiles.begin;
-    walk->begin = tiles.begin;
-    walk->count = tiles.end - tiles.begin;
-    walk->word = -FA__LANES;
-    walk->diagonal = fa__min(diagonal, walk->count - 1);
-    walk->visit = walk->full = 0;
-}
-
-/* The order of the tiles: as they are; or from the diagonal to the first, and then those behind it. */
-FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
-    return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
-}
-
-/* The next tile that holds a visible element, with its bit for masking as in a note, or -1. */
-FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
-#if FA__HAS_MASK
-    while (!walk->visit) {
-        walk->word += FA__LANES;
-        if (walk->word >= walk->count) return -1;
-        int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
-        fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
-        walk->visit = FA__OP(ballot)(of != FA_EMPTY);
-        walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
-    }
-    int bit = FA__OP(lowest_bit)(walk->visit);
-    walk->visit &= walk->visit - 1;
-    int tile = FA__LOOP(_walk_tile)(walk, walk->word + bit), full = walk->full >> bit & 1;
-#else
-    (void)box, (void)lane;
-    int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
-    walk->word++;
-    if (i >= walk->count) return -1;
-    int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
-#endif
-#if FA__ADDENDS
-    full = full && FA__LOOP(_fetchable)(p);
-#endif
-    return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
-}
-
-/* Hands out notes, in order: of each tile that the mask leaves of each block of this thread block. */
-FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
-    const FA__PARAMS *p = &launch->p;
-    FA__LOOP(_course) course = {blockIdx.x, 0, 0};
-    FA__LOOP(_place) at = {0, 0};
-    for (uint32_t count = 0;; count++) {
-        fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
-        int word = FA__LOOP(_end) | FA__LOOP(_last), end = box.batch < 0;
-        FA__LOOP(_walk) walk;
-        if (!end) {
-            FA__LOOP(_walk_start)(&walk, p, box);
-            word = FA__LOOP(_walk_next)(&walk, p, box, lane);
-            /* A block that sees no key gets one tile, all of which is masked. */
-            if (word < 0) word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked);
-            word |= FA__LOOP(_first);
-        }
-        if (lane == 0) {
-            FA__LOOP(_block) block = {box.batch, box.head, box.head_kv, box.queries.begin};
-            shared->block[count % FA__LOOP(_blocks)] = block;
-        }
-        while (word >= 0) {
-            int next = end ? -1 : FA__LOOP(_walk_next)(&walk, p, box, lane);
-            FA__LOOP(_wait_free)(shared->of_notes, at);
-            if (lane == 0) {
-                FA__LOOP(_note) note = {next < 0 ? word | FA__LOOP(_last) : word, box.batch, box.head_kv, 0};
-                shared->note[at.slot] = note;
-                fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));
-            }
-            FA__LOOP(_advance)(&at, FA__LOOP(_notes));
-            word = next;
-        }
-        if (end) return;
-    }
-}
+#include <fa/kernel/attention_planner.h>
 
 /* Expects a tile at a barrier and starts its copy; `load` is the call. Without keys there is no tensor to map. */
 #define FA__BRING(of, which, load) \
@@ -632,4 +557,5 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__LATE_K
 #undef FA__ADDENDS
 #undef FA__LINES
+#undef FA__REMEMBERS
 #undef FA__GUESSES

@@ -26,6 +26,14 @@ FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
 #endif
 
 #if FA_LOADER != FA_TMA
+/* Where a row goes. Mingled, 32 rows at a time: a product leaves lane i of 4 the columns 8 b + 2 i + e, e 0 or 1, of its blocks b;
+ * these are the rows 8 i + 2 b + e, eight neighbours. */
+#if defined(FA__MINGLED)
+FA__FN int FA__TILE(_place)(int row) { return (row & ~30) | (row & 6) << 2 | (row & 24) >> 2; }
+#else
+FA__FN int FA__TILE(_place)(int row) { return row; }
+#endif
+
 /* Starts the copies of part `part` of `parts`: a schedule spreads them between products, so that neither their addresses
  * nor their way through the memory pipe are waited for. A warp reads whole rows, as long as they are; what lies outside
  * the source is not read, and becomes zero. */
@@ -35,6 +43,8 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
         FA__THREADS = FA_WARPS * 32,
         FA__COPIES = (FA_ROWS * FA__UNITS + FA__THREADS - 1) / FA__THREADS, /* of a thread */
         FA__EVEN = FA__THREADS % FA__UNITS == 0, /* a thread stays in its column */
+        FA__STEP = FA__EVEN ? FA__THREADS / FA__UNITS : 1,
+        FA__APART = FA__EVEN && (FA__STEP & (FA__STEP - 1)) == 0, /* its first row has no bit in common with the steps to others */
         FA__WHOLE = FA_ROWS * FA__UNITS % FA__THREADS == 0
     };
     uint32_t to = fa_sm80_shared_address(tile->x);
@@ -58,7 +68,8 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
         int inside = row != NULL;
 #endif
         inside &= to_unit * (16 / (int)sizeof(FA__ELEMENT)) < cols;
-        fa_sm80_copy16(to + (uint32_t)FA__UNIT_AT(to_row, to_unit), from, inside ? 16 : 0);
+        int place = FA__APART ? FA__TILE(_place)(first) + FA__TILE(_place)(i * FA__STEP) : FA__TILE(_place)(to_row);
+        fa_sm80_copy16(to + (uint32_t)FA__UNIT_AT(place, to_unit), from, inside ? 16 : 0);
     }
 }
 

@@ -47,8 +47,8 @@ FA__FN void FA__TILE(_prefetch)(FA__TILE(_source) source) {
         fa_sm90_prefetch_box(source.map, panel * FA__SM90_PANEL, source.row, source.head, source.batch);
 }
 /* Starts the copy of a panel, 64 columns, to where it would be loaded from, but for what lies outside the tensor, if a condition
- * holds. The copy engine must see it (fa_sm90_proxy_fence() of who has written it, then a barrier), and it must stay until
- * NAME_sent(). */
+ * holds. The row must not be negative: the engine takes that for an illegal instruction, where a load brings zeros. It must see the
+ * panel (fa_sm90_proxy_fence() of who has written it, then a barrier), which must stay until NAME_sent(). */
 FA__FN void FA__TILE(_send_panel)(const void *from, FA__TILE(_source) to, int panel, int condition) {
     fa_sm90_store_box_if(fa_sm90_shared_address(from), to.map, condition, panel * FA__SM90_PANEL, to.row, to.head, to.batch);
 }

@@ -1,0 +1,31 @@
+/* attention_documents.h: what the schedules for GPUs know of fa_document beyond its hooks. */
+
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+/* The keys of a tile that are of a warp's document, a bit each; 0 if its queries are of several. One load for 32 keys, where the
+ * hook would load for each. */
+FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
+    int lane = thread % FA__LANES, last = box.queries.end - 1, rows = FA__LOOP(_qk_ROWS) * 8;
+    int query = box.queries.begin + FA__LOOP(_qk_row)(thread - lane, 0);
+    int id = fa__load_int(ids_q + fa__min(query, last)), other = fa__load_int(ids_q + fa__min(query + lane % rows, last));
+    FA__UNROLL
+    for (int i = 0; i < (FA__PART_N + 31) / 32; i++) {
+        int key = key0 + i * 32 + lane, there = key < p->args.seqlen_k;
+        own[i] = FA__OP(ballot)(there && fa__load_int(ids_k + (there ? key : 0)) == id);
+    }
+    return !FA__OP(any)(other != id);
+}
+
+/* Hides all other keys. */
+FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) {
+        int offset = FA__LOOP(_qk_col_offset)(c), seen = own[offset / 32] >> FA__LOOP(_qk_col)(thread, 0) >> offset % 32 & 1;
+        FA__UNROLL
+        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+            float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+            *x = seen ? *x : -INFINITY;
+        }
+    }
+}
+#endif

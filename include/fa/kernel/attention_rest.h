@@ -1,0 +1,80 @@
+/* attention_rest.h: hooks that are left to the exponentials, whose instructions run under products: of the tiles that no mask looks
+ * at, and with a maximum that is looked at afterwards. For the schedule for every GPU. */
+
+/* What is left of the hook for a part of a tile. */
+typedef struct FA__LOOP(_rest) {
+    int hook; /* there is something left */
+#if FA__LINES
+    FA__LOOP(_line) line;
+#elif FA__ADDENDS
+    FA__LOOP(_addends) addends;
+#elif FA__HAS_SCORE
+    int query[FA__LOOP(_qk_ROWS)], key; /* a thread's */
+    float distance[FA__LOOP(_qk_ROWS)];
+#endif
+} FA__LOOP(_rest);
+
+/* Before the products of the part that begins at key0: decides what is left, all or nothing if it can be, and asks for what that
+ * wants from memory. */
+FA__FN void FA__LOOP(_leave)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
+#if FA__ADDENDS
+    rest->hook = all && FA__LOOP(_fetchable)(p);
+    if (rest->hook) FA__LOOP(_fetch)(&rest->addends, p, box, key0, thread);
+#else
+    (void)p, (void)box, (void)key0, (void)thread;
+    rest->hook = FA__HAS_SCORE && all;
+#endif
+}
+
+/* Hook and mask at once; nothing is left. */
+FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
+                                 int masked, int thread) {
+    FA__LOOP(_modify)(s, p, at, box, key0, masked, thread);
+    rest->hook = 0;
+#if FA__LINES
+    memset(&rest->line, 0, sizeof rest->line);
+#elif FA__ADDENDS
+    memset(&rest->addends, 0, sizeof rest->addends);
+#endif
+}
+
+/* Behind the products: hook and mask, as far as they are not left. */
+FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
+                             int masked, int thread) {
+#if FA__LINES
+    if (rest->hook) FA__LOOP(_draw_line)(&rest->line, p, box, key0, thread);
+    if (rest->hook) rest->hook = rest->line.side;
+#elif FA__HAS_SCORE && !FA__ADDENDS
+    rest->key = key0 + FA__LOOP(_qk_col)(thread, 0);
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        rest->query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
+        rest->distance[r] = (float)(rest->key - rest->query[r] - (p->args.seqlen_k - p->args.seqlen_q));
+    }
+#endif
+    if (!rest->hook) FA__LOOP(_apply_all)(rest, s, p, at, box, key0, masked, thread);
+}
+
+/* The weights of the columns from `first` up to `last`, in place of the scores; their sums are added to sum[]. No branches: where
+ * nothing is left, lines and addends are zero, and what another hook says is dropped. */
+FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_softmax_state) * state, float *s,
+                                  const FA__PARAMS *p, fa_index at, float *sum, int first, int last) {
+    (void)rest, (void)at;
+#if FA__LINES
+    FA__LOOP(_weigh_line_columns)(&rest->line, state, s, p, s, sum, first, last);
+#else
+#if FA__ADDENDS
+    FA__LOOP(_add_columns)(&rest->addends, s, rest->hook ? p->scale : 1.0f, first, last);
+#elif FA__HAS_SCORE
+    FA__UNROLL
+    for (int c = first; c < last; c++) FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int offset = FA__LOOP(_qk_col_offset)(c);
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+        float y = FA__LOOP(_modify_one)(*x, p, at, rest->query[r], rest->key + offset, rest->distance[r] + (float)offset, 0, 0);
+        *x = rest->hook ? y : *x;
+    }
+#endif
+    FA__LOOP(_softmax_weigh_columns)(state, s, p->scale_log2, s, sum, first, last);
+#endif
+}
