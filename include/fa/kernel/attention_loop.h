@@ -22,6 +22,8 @@
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
+/* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers. */
+#define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && FA__AFTERWARDS))
 /* In a part on one side of the diagonal ALiBi is a line, and tiles come from the diagonal outwards, so that the maximum does not
  * grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_ALIBI)
@@ -41,7 +43,7 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
-#if FA__HAS_MASK && !FA__MASK_IS_BAND
+#if FA__JUDGES_MANY
     uint32_t visit[FA_WARPS], full[FA_WARPS];
 #endif
 } FA__LOOP(_shared);
@@ -71,10 +73,10 @@ FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
     return walk->begin + (FA__LINES ? FA__LOOP(_outwards)(walk->diagonal, i) : i);
 }
 
-/* The next tile that holds a visible element, or -1. The threads of a worker judge as many tiles as they are at once. */
+/* The next tile that holds a visible element, or -1. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
                                 int thread) {
-#if FA__HAS_MASK && !FA__MASK_IS_BAND
+#if FA__JUDGES_MANY
     while (!walk->visit) {
         walk->word += FA__LANES;
         if (walk->word >= walk->count) return -1;
@@ -314,6 +316,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__OP(barrier)();
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }
+#undef FA__JUDGES_MANY
 #undef FA__LINES
 #undef FA__ADDENDS
 #undef FA__LOAD

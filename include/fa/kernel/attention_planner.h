@@ -29,9 +29,8 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
     walk->visit = walk->full = 0;
 }
 
-/* The order of the tiles: as they are; or from the diagonal to the first, and then those behind it. */
 FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
-    return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
+    return walk->begin + (FA__LINES ? FA__LOOP(_outwards)(walk->diagonal, i) : i);
 }
 
 /* The class of a tile. Documents would be read again for every block of queries, 128 ids for each tile: by the planner, for which
