@@ -203,7 +203,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__AFTERWARDS
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_rest) rest[FA__PARTS];
-        FA__LOOP(_leave)(&rest[0], p, box, key0, !(masked | fresh), thread);
+        FA__LOOP(_leave_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
         FA__UNROLL
         for (int i = 0; i < FA__PARTS; i++) FA__LOOP(_qk_zero)(&s[i]);
         FA__UNROLL
@@ -231,7 +231,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, 0, FA__COLS);
             if (half == 0 && FA__PARTS == 2) {
                 const void *k_rest = FA__LOOP(_ktile_at)(&shared->k[stage], FA__PART_N, 0);
-                FA__LOOP(_leave)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
+                FA__LOOP(_leave_rest)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
                 FA__UNROLL
                 for (int k = 0; k < FA__QK; k++) {
                     FA__LOOP(_qk_mma_steps)(&s[FA__PARTS - 1], FA__Q, k_rest, thread, k, k + 1);

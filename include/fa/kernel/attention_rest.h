@@ -16,7 +16,7 @@ typedef struct FA__LOOP(_rest) {
 
 /* Before the products of the part that begins at key0: decides what is left, all or nothing if it can be, and asks for what that
  * wants from memory. */
-FA__FN void FA__LOOP(_leave)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
+FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
 #if FA__ADDENDS
     rest->hook = all && FA__LOOP(_fetchable)(p);
     if (rest->hook) FA__LOOP(_fetch)(&rest->addends, p, box, key0, thread);

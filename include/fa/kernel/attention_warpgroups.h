@@ -80,7 +80,8 @@ enum {
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_room) = 225 * 1024 - FA__LOOP(_ring_bytes) - FA__LOOP(_q_bytes),
+    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes),
+    FA__LOOP(_room) = FA__LOOP(_taken) < 225 * 1024 ? 225 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
     FA__LOOP(_fit) = FA__LOOP(_room) / FA__LOOP(_panel_bytes),
@@ -239,7 +240,7 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 /* What a warpgroup knows. The arrays lie in registers. */
 typedef struct FA__LOOP(_consumer) {
     const FA__PARAMS *p;
-    const fa_tensor_map *to;
+    const fa_tensor_map *to; /* of O */
     FA__LOOP(_shared) * shared;
     int thread, group;
     uint32_t base, q_places, k_places, v_places; /* addresses, kept because they would be derived again in every step */
