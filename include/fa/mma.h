@@ -76,8 +76,8 @@
  * one; NAME_commit(), which closes a group; NAME_wait(acc, n), which returns when all but the latest n groups (n up to 2) are
  * done. Until then C and A's registers are not touched, and tiles not written. And NAME_store(acc, block, thread): C, rounded,
  * straight to memory; in fewer instructions NAME_round(), and NAME_to_panel(), which writes 64 columns of a warp's 16 rows to where
- * a tile of FA_TMA can send them from. The compiler makes products wait for each other (warnings C7510 and on) where control flow around them is
- * not the same for the whole warp, or an accumulator is defined under a condition.
+ * a tile of FA_TMA can send them from. The compiler makes products wait for each other (warnings C7510 and on) where control flow
+ * around them is not the same for the whole warp, or an accumulator is defined under a condition.
  *
  * All threads of the FA_WARPS warps call together, converged. NAME_mma() reads tiles that a barrier has made visible,
  * and is done with them when it returns. `thread` is the index of the caller among the FA_WARPS * 32 threads.

@@ -84,8 +84,8 @@
  * (fa/mbarrier.h); its halves, fa_mbarrier_expect() of NAME_BYTES and NAME_load(tile, source, fa_mbarrier_address(barrier)), for
  * several tiles at one barrier; NAME_prefetch(source), into the L2 cache. The other way: NAME_send_panel() starts the copy of 64
  * columns, NAME_PANEL_BYTES bytes, to the tensor, from a row that is not negative on, NAME_send() closes a group of them, and
- * NAME_sent() returns when they have been read (initcheck of compute-sanitizer does not see what they write). FA_ROWS is 256 at most. A map is passed to a kernel
- * as a `const __grid_constant__` parameter, or inside one.
+ * NAME_sent() returns when they have been read (initcheck of compute-sanitizer does not see what they write). FA_ROWS is 256 at
+ * most. A map is passed to a kernel as a `const __grid_constant__` parameter, or inside one.
  *
  * All threads of the FA_WARPS warps call NAME_load() with their index; it only starts the copy. NAME_commit() closes a
  * group of loads, NAME_wait(n) returns when all but the latest n groups of the calling thread have landed; then NAME_barrier()

@@ -1,9 +1,6 @@
 /* attention_line.h: ALiBi (fa/score.h, fa_alibi) where it is a line, in a tile on one side of the diagonal: instead of the hook on
  * every score, a term of its exponent. */
 
-/* The order of tiles: from the diagonal to the first, and then those behind it. */
-FA__FN int FA__LOOP(_outwards)(int diagonal, int i) { return i <= diagonal ? diagonal - i : i; }
-
 /* What ALiBi adds to the exponents of a tile: start + slope * (column - a thread's first), start by row. side is 0 if it does
  * not, and else the slope's sign. */
 typedef struct FA__LOOP(_line) {
@@ -42,18 +39,7 @@ FA__FN void FA__LOOP(_weigh_line_columns)(const FA__LOOP(_line) * line, const FA
 /* NAME_weigh() of fa/softmax.h for scores to which a line is added. */
 FA__FN void FA__LOOP(_weigh_line)(const FA__LOOP(_line) * line, const FA__LOOP(_softmax_state) * state, const float *s,
                                   const FA__PARAMS *p, float *weights, float *sum) {
-    float start[FA__LOOP(_qk_ROWS)], scale = p->scale * p->scale_log2;
     FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        start[r] = line->start[r] + FA__LOOP(_softmax_offset)(state->max[r], p->scale_log2);
-        sum[r] = 0.0f;
-    }
-    FA__UNROLL
-    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        int at = FA__LOOP(_qk_AT)(r, c);
-        float along = FA__OP(fma)(line->slope, (float)FA__LOOP(_qk_col_offset)(c), start[r]);
-        weights[at] = fa__exp2(FA__OP(fma)(s[at], scale, along));
-        sum[r] += weights[at];
-    }
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) sum[r] = 0.0f;
+    FA__LOOP(_weigh_line_columns)(line, state, s, p, weights, sum, 0, FA__LOOP(_qk_COLS));
 }

@@ -50,28 +50,7 @@ typedef struct FA__LOOP(_shared) {
 
 /* ---- the walk over the tiles of a row of blocks ---- */
 
-typedef struct FA__LOOP(_walk) {
-    int begin, count; /* tiles */
-    int diagonal;     /* how many come before the diagonal */
-    int word;         /* how many come before the word that is being consumed */
-    uint32_t visit, full;
-    int masked; /* of the tile that next() gave */
-} FA__LOOP(_walk);
-
-FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
-    fa_range tiles = FA__LOOP(_tiles)(p, box);
-    int diagonal = (box.queries.end - 1 + p->args.seqlen_k - p->args.seqlen_q) / FA_BLOCK_N - tiles.begin;
-    walk->begin = tiles.begin;
-    walk->count = tiles.end - tiles.begin;
-    walk->diagonal = fa__min(diagonal, walk->count - 1);
-    walk->word = -FA__LANES;
-    walk->visit = walk->full = 0;
-    walk->masked = 0;
-}
-
-FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
-    return walk->begin + (FA__LINES ? FA__LOOP(_outwards)(walk->diagonal, i) : i);
-}
+#include <fa/kernel/attention_walk.h>
 
 /* The next tile that holds a visible element, or -1. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
@@ -93,10 +72,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
         walk->visit = shared->visit[word];
         walk->full = shared->full[word];
     }
-    int bit = FA__OP(lowest_bit)(walk->visit);
-    walk->visit &= walk->visit - 1;
-    walk->masked = !(walk->full >> bit & 1);
-    return FA__LOOP(_walk_tile)(walk, walk->word + bit);
+    return FA__LOOP(_walk_take)(walk);
 #else
     (void)p, (void)box, (void)shared, (void)thread;
     int i = walk->word + FA__LANES;

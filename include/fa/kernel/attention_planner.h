@@ -1,74 +1,62 @@
 /* attention_planner.h: the warp of sm_90a that runs ahead of all others, and writes a note for each tile of keys that a block of
  * queries sees. */
 
-/* The walk over the tiles of a block of queries: each lane judges one of 32 tiles. */
-typedef struct FA__LOOP(_walk) {
+#include <fa/kernel/attention_walk.h>
+
+/* What the planner remembers of a batch's documents. */
+typedef struct FA__LOOP(_memory) {
     FA__LOOP(_shared) * shared;
-    int begin, count, word; /* tiles: the first; all; how many come before the 32 that are being consumed */
-    int diagonal;           /* how many come before the diagonal */
-    uint32_t visit, full;
 #if FA__REMEMBERS
-    fa__ids of_queries;
-    int batch;      /* whose tiles are remembered, and */
-    uint32_t known; /* which, by 32 */
+    fa__ids of_queries; /* of the block */
+    int batch;          /* whose tiles are remembered, and */
+    uint32_t known;     /* which, by 32 */
 #endif
-} FA__LOOP(_walk);
+} FA__LOOP(_memory);
 
-FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
+FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box) {
 #if FA__REMEMBERS
-    walk->of_queries = fa__ids_of(fa__document_queries(box), box.queries);
-    if (box.batch != walk->batch) walk->known = 0;
-    walk->batch = box.batch;
+    memory->of_queries = fa__ids_of(fa__document_queries(box), box.queries);
+    if (box.batch != memory->batch) memory->known = 0;
+    memory->batch = box.batch;
+#else
+    (void)memory, (void)box;
 #endif
-    fa_range tiles = FA__LOOP(_tiles)(p, box);
-    int diagonal = (box.queries.end - 1 + p->args.seqlen_k - p->args.seqlen_q) / FA_BLOCK_N - tiles.begin;
-    walk->begin = tiles.begin;
-    walk->count = tiles.end - tiles.begin;
-    walk->word = -FA__LANES;
-    walk->diagonal = fa__min(diagonal, walk->count - 1);
-    walk->visit = walk->full = 0;
-}
-
-FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
-    return walk->begin + (FA__LINES ? FA__LOOP(_outwards)(walk->diagonal, i) : i);
 }
 
 /* The class of a tile. Documents would be read again for every block of queries, 128 ids for each tile: by the planner, for which
  * all wait then. So each lane remembers, in shared memory, what it has learnt of its tiles. */
-FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int tile) {
+FA__FN fa_tile_class FA__LOOP(_judge)(const FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int tile) {
 #if FA__REMEMBERS
     fa__ids of_keys;
     box.keys.begin = tile * FA_BLOCK_N;
     box.keys.end = fa__min(box.keys.begin + FA_BLOCK_N, p->args.seqlen_k);
-    if (tile < FA__LOOP(_known) && walk->known >> tile / FA__LANES & 1) of_keys = walk->shared->ids[tile];
+    if (tile < FA__LOOP(_known) && memory->known >> tile / FA__LANES & 1) of_keys = memory->shared->ids[tile];
     else of_keys = fa__ids_of(fa__document_keys(box), box.keys);
-    if (tile < FA__LOOP(_known)) walk->shared->ids[tile] = of_keys;
-    return fa__document_class(box, walk->of_queries, of_keys);
+    if (tile < FA__LOOP(_known)) memory->shared->ids[tile] = of_keys;
+    return fa__document_class(box, memory->of_queries, of_keys);
 #else
-    (void)walk;
+    (void)memory;
     return FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N);
 #endif
 }
 
 /* The next tile that holds a visible element, with its bit for masking as in a note, or -1. */
-FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
+FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {
         walk->word += FA__LANES;
         if (walk->word >= walk->count) return -1;
         int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
-        fa_tile_class of = i < walk->count ? FA__LOOP(_judge)(walk, p, box, tile) : FA_EMPTY;
+        fa_tile_class of = i < walk->count ? FA__LOOP(_judge)(memory, p, box, tile) : FA_EMPTY;
 #if FA__REMEMBERS
-        if (walk->word < FA__LOOP(_known)) walk->known |= 1u << walk->word / FA__LANES;
+        if (walk->word < FA__LOOP(_known)) memory->known |= 1u << walk->word / FA__LANES;
 #endif
         walk->visit = FA__OP(ballot)(of != FA_EMPTY);
         walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
     }
-    int bit = FA__OP(lowest_bit)(walk->visit);
-    walk->visit &= walk->visit - 1;
-    int tile = FA__LOOP(_walk_tile)(walk, walk->word + bit), full = walk->full >> bit & 1;
+    int tile = FA__LOOP(_walk_take)(walk), full = !walk->masked;
 #else
-    (void)box, (void)lane;
+    (void)memory, (void)box, (void)lane;
     int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
     walk->word++;
     if (i >= walk->count) return -1;
@@ -86,19 +74,21 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
     FA__LOOP(_course) course = {blockIdx.x, 0, 0};
     FA__LOOP(_place) at = {0, 0};
     FA__LOOP(_walk) walk;
-    walk.shared = shared;
+    FA__LOOP(_memory) memory;
+    memory.shared = shared;
 #if FA__REMEMBERS
-    walk.batch = -1;
+    memory.batch = -1;
 #endif
     for (uint32_t count = 0;; count++) {
         fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
         int word = FA__LOOP(_end) | FA__LOOP(_last), next = -1, end = box.batch < 0;
         if (!end) {
+            FA__LOOP(_recall)(&memory, box);
             FA__LOOP(_walk_start)(&walk, p, box);
-            word = FA__LOOP(_walk_next)(&walk, p, box, lane);
+            word = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
             /* A block that sees no key gets one tile, all of which is masked. */
             if (word < 0) word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked);
-            next = FA__LOOP(_walk_next)(&walk, p, box, lane);
+            next = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
             /* Consumers have most to do at a block's first tile: better one without a mask. */
             if (!FA__LINES && word & FA__LOOP(_masked) && next >= 0 && !(next & FA__LOOP(_masked))) {
                 int second = word;
@@ -120,7 +110,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             }
             FA__LOOP(_advance)(&at, FA__LOOP(_notes));
             word = next;
-            if (word >= 0) next = FA__LOOP(_walk_next)(&walk, p, box, lane);
+            if (word >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
         }
         if (end) return;
     }

@@ -1,0 +1,33 @@
+/* attention_walk.h: the walk over the tiles of keys of a block of queries, as far as the schedules for GPUs share it. */
+
+typedef struct FA__LOOP(_walk) {
+    int begin, count;     /* tiles: the first; all */
+    int word;             /* how many come before the 32 that are being consumed */
+    int diagonal;         /* how many come before the diagonal */
+    uint32_t visit, full; /* a bit for each of those 32: it is to come; the mask leaves all of it */
+    int masked;           /* the latest tile is one that the mask looks at */
+} FA__LOOP(_walk);
+
+FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
+    fa_range tiles = FA__LOOP(_tiles)(p, box);
+    int diagonal = (box.queries.end - 1 + p->args.seqlen_k - p->args.seqlen_q) / FA_BLOCK_N - tiles.begin;
+    walk->begin = tiles.begin;
+    walk->count = tiles.end - tiles.begin;
+    walk->diagonal = fa__min(diagonal, walk->count - 1);
+    walk->word = -FA__LANES;
+    walk->visit = walk->full = 0;
+    walk->masked = 0;
+}
+
+/* The order of the tiles: as they are; or from the diagonal to the first, and then those behind it. */
+FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
+    return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
+}
+
+/* The next of the 32, of which there is one. */
+FA__FN int FA__LOOP(_walk_take)(FA__LOOP(_walk) * walk) {
+    int bit = FA__OP(lowest_bit)(walk->visit);
+    walk->visit &= walk->visit - 1;
+    walk->masked = !(walk->full >> bit & 1);
+    return FA__LOOP(_walk_tile)(walk, walk->word + bit);
+}
