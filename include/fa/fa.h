@@ -166,10 +166,11 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__SECOND_(a, b, ...) b
 #define FA__SECOND(...) FA__SECOND_(__VA_ARGS__)
 #define FA__SHIPPED_NEEDS(hook) FA__SECOND(FA__CAT(FA__NEEDS_, hook), 0, ~)
-/* In the same way: whether a mask is known to judge tiles by a few comparisons, without reading memory. */
+/* In the same way: whether a mask is known to be a band, which it judges tiles by without reading memory: 1, with an end, or 2, with a
+ * beginning, too. */
 #define FA__BAND_fa_causal ~, 1
 #define FA__BAND_fa_causal_top_left ~, 1
-#define FA__BAND_fa_sliding_window ~, 1
+#define FA__BAND_fa_sliding_window ~, 2
 #define FA__IS_BAND(mask) FA__SECOND(FA__CAT(FA__BAND_, mask), 0, ~)
 /* One store a thread for the whole program: a weak definition in every file, merged by the linker. */
 #if defined(__cplusplus)

@@ -41,7 +41,7 @@
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_raise_by() or NAME_begin(), NAME_fade(), NAME_weigh() or NAME_weigh_columns(), NAME_behind()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_raise_by() or NAME_begin(), NAME_fade(), NAME_weigh() or NAME_weigh_columns(), NAME_behind(); NAME_weigh_near(), NAME_far()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
  * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
@@ -110,10 +110,11 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
  * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
 #define FA__STALE_LIMIT 8.0f
 
-/* What is added to a row's scores, or to their exponents: finite also where nothing has been seen. */
-FA__FN float FA__SM(_offset)(float max, float scale_log2) {
-    return FA_WIDE ? -fa__maxf(max, -3e38f) : -(fa__maxf(max, -1e30f) * scale_log2);
+/* What is added to a row's exponents, or if it is wide to its scores: finite also where nothing has been seen. */
+FA__FN float FA__SM(_offset_as)(float max, float scale_log2, int wide) {
+    return wide ? -fa__maxf(max, -3e38f) : -(fa__maxf(max, -1e30f) * scale_log2);
 }
+FA__FN float FA__SM(_offset)(float max, float scale_log2) { return FA__SM(_offset_as)(max, scale_log2, FA_WIDE); }
 
 /* Sets the maximum of a row, and what follows from it. */
 FA__FN void FA__SM(_set_max)(FA__SM(_state) * state, int r, float max, float reach) {
@@ -219,12 +220,12 @@ FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
     for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
 }
 
-/** Last part: weights[], which may be s[], become the weights, and sum[] the owner's sums of them, to be added to the state's. */
-FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
+/* NAME_weigh(); `wide` is known to the compiler. */
+FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum, int wide) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], offset[FA_ROWS];
     FA__UNROLL
-    for (int r = 0; r < FA_ROWS; r++) offset[r] = FA__SM(_offset)(state->max[r], scale_log2);
+    for (int r = 0; r < FA_ROWS; r++) offset[r] = FA__SM(_offset_as)(state->max[r], scale_log2, wide);
     FA__UNROLL
     for (int i = 0; i < FA__COUNT * FA_ROWS; i++) part[i] = 0.0f;
     FA__UNROLL
@@ -232,12 +233,12 @@ FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float s
 #if FA__ARCH == FA_CPU
         float *column = weights + FA__SM(_AT)(0, c);
         if (weights != s) memcpy(column, s + FA__SM(_AT)(0, c), FA_ROWS * sizeof *column);
-        FA__CPU_OP(weights)(column, part, scale_log2, offset, FA_ROWS, FA_WIDE);
+        FA__CPU_OP(weights)(column, part, scale_log2, offset, FA_ROWS, wide);
 #else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
-            weights[at] = fa__exp2(FA_WIDE ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
+            weights[at] = fa__exp2(wide ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
             part[i] += weights[at];
         }
 #endif
@@ -248,6 +249,27 @@ FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float s
         FA__UNROLL
         for (int h = 1; h < FA__COUNT; h++) sum[r] += part[h * FA_ROWS + r];
     }
+}
+
+/** Last part: weights[], which may be s[], become the weights, and sum[] the owner's sums of them, to be added to the state's. */
+FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
+    FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, FA_WIDE);
+}
+
+/** The same without FA_WIDE, for those who ask NAME_far() afterwards, and if that says so call NAME_weigh(). */
+FA__FN void FA__SM(_weigh_near)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
+    FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, 0);
+}
+
+/** Whether a maximum is so large, whatever its sign, that NAME_weigh_near() may have lost it; on a GPU the same for the whole warp. */
+FA__FN int FA__SM(_far)(const FA__SM(_state) * state) {
+    int far = 0;
+    FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float size = fa__maxf(state->max[r], -state->max[r]);
+        far |= size > 0x1p16f && size < INFINITY;
+    }
+    return FA_WIDE && FA__OP(any)(far);
 }
 
 #if FA__ARCH != FA_CPU

@@ -73,6 +73,12 @@
 #define FA_SCORE fa_key_bias
 #include <fa/attention.h>
 
+#define FA_NAME c_half_key_bias
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE fa_key_bias
+#include <fa/attention.h>
+
 #define FA_NAME c_user
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 8
@@ -180,6 +186,7 @@ static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8
 static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
+static const instance half_key_bias = INSTANCE(c_half_key_bias, full, key_bias, FA_BF16, 64);
 static const instance user = INSTANCE(c_user, full, tilted, FA_F32, 8);
 static const instance holes = INSTANCE(c_holes, full, holes, FA_F32, 32);
 static const instance late = INSTANCE(c_late, full, none, FA_F32, 16);
@@ -419,25 +426,30 @@ static void leading_keys(const instance *of, const char *what) {
 
 /* ---- scores far from 0: only differences count, and hidden means -infinity ---- */
 
-static void far_scores(void) {
-    static const float shifts[] = {-1e5f, -1e32f, 1e5f, 1e32f};
-    shape s = shape_plain(1, 1, 1, 70, 150);
+static void far_scores(const instance *of, double rounding) {
+    enum { KEYS = 300 };
+    static const float shifts[] = {-1e5f, -1e32f, 1e5f, 1e32f, 0};
+    shape s = shape_plain(1, 1, 1, 70, KEYS);
     for (size_t n = 0; n < sizeof shifts / sizeof *shifts; n++) {
-        problem p = fresh(&key_bias, &s);
-        int wrong = 0;
-        /* So far away that a float holds no difference: all weights are equal. At 1e5 differences of 1/128 remain. */
-        for (int j = 0; j < 150; j++) ((float *)(void *)p.key_bias.host)[j] = shifts[n];
-        for (size_t i = 0; i < 150 * 8 * 4; i += 4)
+        problem p = fresh(of, &s);
+        float *key_bias = (float *)(void *)p.key_bias.host;
+        int wrong = 0, growing = shifts[n] == 0, first = growing ? KEYS - 20 : 0, d = of->head_dim;
+        /* So far away that a float holds no difference: all weights are equal. At 1e5 differences of 1/128 remain. Or a few keys
+         * are ahead of all others, and those of the ones before them. */
+        for (int j = 0; j < KEYS; j++) key_bias[j] = !growing ? shifts[n] : j < 75 ? -1e20f : j < 150 ? 0.0f : j < first ? 1e6f : 1e30f;
+        for (size_t i = 0; i < KEYS * (size_t)d * fa_dtype_bytes(of->dtype); i += 4)
             if (fabsf(shifts[n]) < 1e10f) memset(p.k.host + PROBLEM_FRONT + i, 0, 4);
         problem_upload(&p);
         check_forward(&p);
         problem_download(&p);
-        for (int c = 0; c < 8; c++) {
+        for (int c = 0; c < d; c++) {
             double mean = 0;
-            for (int j = 0; j < 150; j++) mean += problem_get(&p, &p.v, &p.args.v, 0, 0, j, c) / 150;
-            for (int i = 0; i < 70; i++) wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - mean) < 1e-6);
+            for (int j = first; j < KEYS; j++) mean += problem_get(&p, &p.v, &p.args.v, 0, 0, j, c) / (KEYS - first);
+            for (int i = 0; i < 70; i++)
+                wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - mean) < 1e-6 + rounding * fabs(mean));
         }
-        tap_ok(!wrong, "scores of about %g weigh alike (%d wrong)", (double)shifts[n], wrong);
+        if (growing) tap_ok(!wrong, "%s: scores of 0, 1e6 and 1e30 leave the last (%d wrong)", of->name, wrong);
+        else tap_ok(!wrong, "%s: scores of about %g weigh alike (%d wrong)", of->name, (double)shifts[n], wrong);
         problem_delete(&p);
     }
 }
@@ -922,7 +934,8 @@ static void numerics(void) {
     far_caps();
     leading_keys(&late, "leading tiles hidden by a mask");
     leading_keys(&late_by_score, "leading tiles hidden by a score hook");
-    far_scores();
+    far_scores(&key_bias, 0);
+    far_scores(&half_key_bias, 0x1p-8);
     nan_beside(&plain);
     nan_beside(&half_causal);
     nan_spreads(&plain);

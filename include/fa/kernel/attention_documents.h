@@ -18,6 +18,11 @@ FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, i
 
 /* Hides all other keys. */
 FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
+#if FA__BY_PIECES
+    FA__UNROLL
+    for (int i = 0; i < FA__PART_N / 16; i++)
+        fa_sm80_hide_unset(s + FA__LOOP(_qk_AT)(0, i * 4), own[i / 2] >> i % 2 * 16 & 0xFFFF, FA__LOOP(_qk_col)(thread, 0));
+#else
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c++) {
         int offset = FA__LOOP(_qk_col_offset)(c), seen = own[offset / 32] >> FA__LOOP(_qk_col)(thread, 0) >> offset % 32 & 1;
@@ -27,5 +32,6 @@ FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
             *x = seen ? *x : -INFINITY;
         }
     }
+#endif
 }
 #endif

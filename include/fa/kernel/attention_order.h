@@ -7,38 +7,42 @@
  * take as long as any other pair; heads follow each other, whose K and V neighbours share in the cache. What would be
  * an incomplete last round of pairs, and one round before it, is handed out singly, the longest first, forwards and
  * backwards in turn. That comes within 1 to 3% of an even share (6% at worst, in what the tests time) without a
- * counter in memory. */
+ * counter in memory. So are all blocks where many see nothing, causal queries before the first key: their pairs differ. */
 typedef struct FA__LOOP(_order) {
     uint32_t even; /* blocks take about as long */
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads in pairs, and their pairs; other heads */
     fa__divider by_blocks, by_pairs, by_rest_heads;
 } FA__LOOP(_order);
 
-static FA_UNUSED uint32_t FA__LOOP(_is_even)(const FA__PARAMS *p) {
+enum { FA__LOOP(_alike), FA__LOOP(_paired), FA__LOOP(_uneven) }; /* how long blocks take */
+
+static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
 #if FA__MASK_IS_BAND
     enum { FA__SAMPLES = 64 };
-    int64_t most = 0, sum = 0, count = 0;
-    uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES;
+    int64_t length[FA__SAMPLES], most = 0, sum = 0;
+    uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES, count = 0, longest = 0;
     for (uint32_t block = 0; block < blocks; block += step, count++) {
         fa_range keys = {0, 0};
         fa_box box = FA__ATTN(__block)(p, 0, block, FA_BLOCK_M);
         if (p->args.seqlen_k > 0) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
-        int64_t length = keys.begin < keys.end ? keys.end - keys.begin + FA_BLOCK_N : FA_BLOCK_N;
-        most = length > most ? length : most;
-        sum += length;
+        length[count] = keys.begin < keys.end ? keys.end - keys.begin + FA_BLOCK_N : FA_BLOCK_N;
+        most = length[count] > most ? length[count] : most;
+        sum += length[count];
     }
-    return most * count * 2 < sum * 3;
+    for (uint32_t i = 0; i < count; i++) longest += length[i] * 8 >= most * 7;
+    return longest * 2 >= count ? FA__LOOP(_alike) : most * count * 4 > sum * 9 ? FA__LOOP(_uneven) : FA__LOOP(_paired);
 #else
     (void)p;
-    return (FA__MASK_NEEDS & FA__NEED_DOCUMENT) != 0;
+    return FA__MASK_NEEDS & FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
 #endif
 }
 static FA_UNUSED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {
     uint32_t heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
-    order->even = FA__LOOP(_is_even)(p);
+    int spread = FA__LOOP(_spread)(p);
+    order->even = spread == FA__LOOP(_alike);
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
     order->rest_heads = (thread_blocks + order->pairs - 1) / order->pairs;
-    if (order->rest_heads > heads) order->rest_heads = heads;
+    if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;
     order->front_heads = heads - order->rest_heads;
     order->front = order->front_heads * order->pairs;
     order->by_blocks = fa__divider_of((uint32_t)p->blocks_m);

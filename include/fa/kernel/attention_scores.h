@@ -48,6 +48,38 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     }
 }
 
+#if FA__BY_PIECES && FA__MASK_IS_BAND
+/* Hides the keys of a tile behind the last visible one, or before the first, which is one further in each row: `edge` in the thread's
+ * first row, counted from its first column. A row's columns and those of eight rows further on, eight columns further on, share a
+ * comparison. */
+FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
+    FA__UNROLL
+    for (int c = 2 - 2 * FA__LOOP(_qk_ROWS); c < FA__LOOP(_qk_COLS); c++) {
+        int column = FA__LOOP(_qk_col_offset)(c + 2 * FA__LOOP(_qk_ROWS)) - 8 * FA__LOOP(_qk_ROWS);
+        int hidden = behind ? column > edge : column < edge;
+        FA__UNROLL
+        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+            if (c + 2 * r < 0 || c + 2 * r >= FA__LOOP(_qk_COLS)) continue;
+            float *x = &s[FA__LOOP(_qk_AT)(r, c + 2 * r)];
+            *x = hidden ? -INFINITY : *x;
+        }
+    }
+}
+
+/* Hides what a band leaves out of a tile. */
+FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    enum { FA__FAR = 1024 }; /* from any row of the box to a key outside the tile */
+    fa_range queries = box.queries;
+    box.queries.end = box.queries.begin + 1;
+    box.keys = fa__range(key0 - FA__FAR, fa__min(key0, INT32_MAX - FA__FAR) + FA__FAR);
+    fa_range seen = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* by the first query */
+    thread = FA__OP(opaque)(thread);
+    int own = FA__LOOP(_qk_row)(thread, 0) - FA__LOOP(_qk_col)(thread, 0) - key0;
+    if (FA__MASK_IS_BAND == 1 || seen.end < key0 + FA__PART_N) FA__LOOP(_hide_beyond)(s, seen.end - 1 + own, 1);
+    if (FA__MASK_IS_BAND > 1 && seen.begin + (queries.end - queries.begin) > key0 + 1) FA__LOOP(_hide_beyond)(s, seen.begin + own, 0);
+}
+#endif
+
 #include <fa/kernel/attention_documents.h>
 
 /* The scores of FA__PART_N keys from key0 on, each kind in code of its own; `masked`: the mask leaves some of them
@@ -63,7 +95,14 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
     }
 #endif
     if (masked && key0 + FA__PART_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
+#if FA__BY_PIECES && FA__MASK_IS_BAND
+    else if (masked) {
+        if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
+        FA__LOOP(_hide_band)(s, p, box, key0, thread);
+    }
+#else
     else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
+#endif
     else if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
 }
 

@@ -41,8 +41,8 @@
 #endif
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
- * diagonal, and what reads memory for every score, or draws a line, wants more registers. */
-#if FA__MASK_IS_BAND && !FA__HAS_SCORE
+ * diagonal, and what reads memory for every score, or judges tiles by it, wants more registers. */
+#if (FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE && FA__WIDEST > 40)
 #define FA__TABLE_LONG_FROM 3072
 #else
 #define FA__TABLE_LONG_FROM 0
@@ -54,12 +54,12 @@
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
-#if FA__TABLE_CROWDED == 2 || (!FA__HAS_MASK && FA__SCORE_NEEDS && FA__SCORE_NEEDS != FA__NEED_SOFTCAP)
+#if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE) || (!FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #define FA__TABLE_N 96
-#elif FA__HAS_MASK || !FA__HAS_SCORE || FA__SCORE_NEEDS == FA__NEED_SOFTCAP
-#define FA__TABLE_N 128
+#elif !FA__HAS_MASK && (FA__SCORE_NEEDS == FA__NEED_ALIBI || FA__SCORE_NEEDS == FA__NEED_KEY_BIAS)
+#define FA__TABLE_N 112
 #else
-#define FA__TABLE_N 80
+#define FA__TABLE_N 128
 #endif
 #elif FA__WIDEST <= 128
 #define FA__TABLE_LONG_FROM 0

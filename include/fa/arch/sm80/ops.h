@@ -112,6 +112,22 @@ FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
 }
 FA__DEVICE int fa_sm80_any(int x) { return __any_sync(0xFFFFFFFFu, x); }
 FA__DEVICE uint32_t fa_sm80_ballot(int x) { return __ballot_sync(0xFFFFFFFFu, x); }
+/* Of a thread's eight elements of 16 rows and 16 columns of a product, makes those -infinity whose column has no bit; `first` is the
+ * thread's first column. Mostly all have one, or none: bits are the same for all lanes. In one piece, because of branches in C
+ * around them nvcc makes copies of all accumulators. */
+FA__DEVICE void fa_sm80_hide_unset(float *x, uint32_t bits, int first) {
+#define FA__HIDE(bit, above, below)                                                                                        \
+    "and.b32 t, own, " #bit ";\nsetp.eq.u32 p, t, 0;\n@p mov.b32 %" #above ", 0fFF800000;\n@p mov.b32 %" #below ", 0fFF800000;\n"
+    asm volatile("{\n.reg .pred p;\n.reg .b32 own, t;\n"
+                 "setp.eq.u32 p, %8, 0xFFFF;\n@p bra.uni DONE;\nsetp.eq.u32 p, %8, 0;\n@p bra.uni NONE;\nshr.u32 own, %8, %9;\n"
+                 FA__HIDE(1, 0, 2) FA__HIDE(2, 1, 3) FA__HIDE(256, 4, 6) FA__HIDE(512, 5, 7)
+                 "bra.uni DONE;\nNONE:\n"
+                 "mov.b32 %0, 0fFF800000;\nmov.b32 %1, 0fFF800000;\nmov.b32 %2, 0fFF800000;\nmov.b32 %3, 0fFF800000;\n"
+                 "mov.b32 %4, 0fFF800000;\nmov.b32 %5, 0fFF800000;\nmov.b32 %6, 0fFF800000;\nmov.b32 %7, 0fFF800000;\nDONE:\n}"
+                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]), "+f"(x[4]), "+f"(x[5]), "+f"(x[6]), "+f"(x[7])
+                 : "r"(bits), "r"(first));
+#undef FA__HIDE
+}
 FA__DEVICE int fa_sm80_lowest_bit(uint32_t x) { return __ffs((int)x) - 1; }
 
 /* ---- shared memory and copies ---- */
