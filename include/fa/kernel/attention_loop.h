@@ -23,7 +23,7 @@
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers. */
-#define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !(FA__BEFORE_90 && FA__SCORE_NEEDS)))))
+#define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !FA__BEFORE_90))))
 /* In a part on one side of the diagonal ALiBi is a line, and tiles come from the diagonal outwards, so that the maximum does not
  * grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_ALIBI)
@@ -115,7 +115,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__PV = FA__LOOP(_pv_STEPS) * FA__PARTS / 2, /* of half a tile */
         FA__COLS = FA__LOOP(_qk_COLS) * FA__PARTS / 2,
         FA__NO_LOADS = FA__PARTS == 2 && FA__WIDEST > 96 ? FA__QK : 0,
-        /* The maximum of a tile that a mask looks at: raised where that may be, with all products before it done; or only begun. */
+        /* The maximum of a tile that a mask looks at: raised where that may be, with all products before it done; or only begun,
+         * for which registers suffice before sm_90. */
         FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK && !(FA__BEFORE_90 && FA__WIDEST <= 128 && !FA__HAS_SCORE),
         /* With a hook, too, it is raised wherever the hook is not left. So what is behind had it left, and no mask. */
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE

@@ -24,6 +24,7 @@
 #undef FA__PARTS
 #undef FA__ANEW
 #undef FA__ANEW_PAIRS
+#undef FA__ANEW_HOOK
 #undef FA__ANEW_MASK
 #undef FA__PART_N
 #undef FA__BY_EIGHT
