@@ -230,6 +230,11 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
  * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
  * to the exponentials and like to be hidden, too; masks that read memory want the registers. Before sm_90, at 128, a
  * prefix does, too; and a hook of one's own without a mask is 10% faster in one part. */
+#if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
+#define FA__AFTERWARDS 1
+#else
+#define FA__AFTERWARDS 0
+#endif
 #define FA__HOOK_IN_PARTS                                                                    \
     (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS && \
      (FA__SCORE_NEEDS || FA__HAS_MASK))
