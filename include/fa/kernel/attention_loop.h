@@ -23,7 +23,7 @@
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers. */
-#define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && FA__AFTERWARDS))
+#define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !FA__BEFORE_90))))
 /* In a part on one side of the diagonal ALiBi is a line, and tiles come from the diagonal outwards, so that the maximum does not
  * grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_ALIBI)
@@ -43,7 +43,7 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
-#if FA__JUDGES_MANY
+#if FA__HAS_MASK /* also where tiles are judged one by one: for the host, which does not know the target, it is of one size */
     uint32_t visit[FA_WARPS], full[FA_WARPS];
 #endif
 } FA__LOOP(_shared);
@@ -52,11 +52,23 @@ typedef struct FA__LOOP(_shared) {
 
 #include <fa/kernel/attention_walk.h>
 
+/* The block of queries, from the number of the thread block (FA__ANEW). */
+FA__FN fa_box FA__LOOP(_box_anew)(const FA__PARAMS *p) {
+    return FA__ATTN(__box)(p, (uint32_t)FA__OP(block_anew)(), FA_BLOCK_M);
+}
+
 /* The next tile that holds a visible element, or -1. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
                                 int thread) {
 #if FA__JUDGES_MANY
     while (!walk->visit) {
+#if FA__ANEW /* what was known of the walk besides the next tiles, too */
+        FA__LOOP(_walk) start;
+        box = FA__LOOP(_box_anew)(p);
+        FA__LOOP(_walk_start)(&start, p, box);
+        walk->begin = start.begin;
+        walk->count = start.count;
+#endif
         walk->word += FA__LANES;
         if (walk->word >= walk->count) return -1;
         int word = walk->word / FA__LANES % FA_WARPS;
@@ -103,8 +115,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__PV = FA__LOOP(_pv_STEPS) * FA__PARTS / 2, /* of half a tile */
         FA__COLS = FA__LOOP(_qk_COLS) * FA__PARTS / 2,
         FA__NO_LOADS = FA__PARTS == 2 && FA__WIDEST > 96 ? FA__QK : 0,
-        /* The maximum of a tile that a mask looks at: raised where that may be, with all products before it done; or only begun. */
-        FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK,
+        /* The maximum of a tile that a mask looks at: raised where that may be, with all products before it done; or only begun,
+         * for which registers suffice before sm_90. */
+        FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK && !(FA__BEFORE_90 && FA__WIDEST <= 128 && !FA__HAS_SCORE),
         /* With a hook, too, it is raised wherever the hook is not left. So what is behind had it left, and no mask. */
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE
     };
@@ -177,6 +190,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         if (FA__TWO) v_block.rows = k_block.rows;
 
 #if FA__AFTERWARDS
+        if (FA__ANEW) box.batch = at.batch = FA__OP(opaque)(box.batch);
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_rest) rest[FA__PARTS];
         FA__LOOP(_leave_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
@@ -252,7 +266,11 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__PAIRS
         FA__LOOP(_qk_unscale)(&s[0], &shared->qo.q, &shared->k[stage], thread);
 #endif
-        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, thread);
+#if FA__ANEW
+        box = FA__LOOP(_box_anew)(p);
+        at = FA__LOOP(_index)(p, box);
+#endif
+        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__ANEW ? FA__OP(opaque)(thread) : thread);
 
         if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
@@ -283,6 +301,11 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     }
 #undef FA__Q
 
+#if FA__ANEW
+    box = FA__LOOP(_box_anew)(p);
+    view.o = FA__LOOP(_out)(p, box);
+    thread = FA__OP(thread_anew)();
+#endif
     /* O leaves through a tile, so that whole rows are written. */
     FA__LOOP(_softmax_finish)(&state, p->scale_log2 * FA__LN_2, inverse, lse);
     FA__OP(barrier)(); /* all have left Q */

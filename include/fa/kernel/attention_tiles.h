@@ -11,6 +11,15 @@
 #define FA__WIDEST FA_HEAD_DIM_V
 #endif
 
+/* Compiled for a GPU before sm_90, where the same instructions leave the compiler some registers less. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define FA__BEFORE_90 1
+#else
+#define FA__BEFORE_90 0
+#endif
+/* A mask that reads memory, or may. */
+#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX)
+
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the first-level cache, and the tiles, on the stack, in the
  * second-level one: 240 KB at most, together with the blocks that share them (attention_cpu.h). */
@@ -117,7 +126,11 @@
 #elif FA__WIDEST <= 128 /* with a smaller S; one stage fits in 99 KB */
 #define FA__TABLE_M 128
 #define FA__TABLE_N 16
+#if FA__WIDEST > 96 && FA__MASK_READS && FA__HAS_SCORE /* no registers are left to split the next tiles under P V */
+#define FA__TABLE_STAGES 1
+#else
 #define FA__TABLE_STAGES 2
+#endif
 #else /* 16 rows a warp; two thread blocks fit in 227 KB, one in 99 KB */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 16
@@ -130,12 +143,8 @@
 #define FA__TABLE_M 64
 #define FA__TABLE_N 32
 #define FA__TABLE_STAGES 2
-#elif FA__WIDEST <= 192
+#else /* as many warps as fit in 99 KB: two leave each thread twice the copies, and their addresses */
 #define FA__TABLE_M 64
-#define FA__TABLE_N 16
-#define FA__TABLE_STAGES 1
-#else
-#define FA__TABLE_M 32
 #define FA__TABLE_N 16
 #define FA__TABLE_STAGES 1
 #endif
@@ -203,8 +212,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 
 /* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). Before sm_90
  * that costs registers which half types at 128 have not. */
-#if FA__HAS_MASK && \
-    (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128)
+#if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128)
 #define FA__EARLY_Q 1
 #else
 #define FA__EARLY_Q 0
@@ -220,16 +228,38 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 /* Whether half types look at the maximum of a tile afterwards, which they take in halves (attention_loop.h), and in how many parts
  * Q K^T comes. Two hide all exponentials, but read Q's fragments twice where these are not kept: at 64 and 96 9 to 13% faster than a
  * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
- * to the exponentials and like to be hidden, too; masks that read memory want the registers. */
+ * to the exponentials and like to be hidden, too; masks that read memory want the registers. Before sm_90, at 128, a
+ * prefix does, too; and a hook of one's own without a mask is 10% faster in one part. */
 #if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1
 #else
 #define FA__AFTERWARDS 0
 #endif
-#define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
-#define FA__MASK_IN_PARTS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX)
+#define FA__HOOK_IN_PARTS                                                                    \
+    (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS && \
+     (FA__SCORE_NEEDS || FA__HAS_MASK))
+#define FA__MASK_IN_PARTS (FA__MASK_READS || (FA__BEFORE_90 && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
 #if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
 #define FA__PARTS 2
 #else
 #define FA__PARTS 1
+#endif
+
+/* Whether what follows from a thread block's number (its head, its queries, their addresses) is found anew where it is wanted,
+ * instead of being held meanwhile: up to ten registers. With what reads memory it is 1 to 8% faster than the spills that it saves,
+ * with a causal mask and a hook 1% faster to 5% slower. So for pairs of halves before sm_90, or where a mask meets a hook, except
+ * those that need no cure; and for masks that read memory, of 32-bit types, with a bias, or before sm_90. */
+#define FA__ANEW_HOOK                                                                  \
+    (FA__HAS_MASK && FA__HAS_SCORE &&                                                  \
+     (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) ||   \
+      (FA__WIDEST > 96 && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)))
+#define FA__ANEW_PAIRS             \
+    (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
+     (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
+#define FA__ANEW_MASK \
+    (FA__MASK_READS && (FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
+#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK)
+#define FA__ANEW 1
+#else
+#define FA__ANEW 0
 #endif

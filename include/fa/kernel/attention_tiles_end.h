@@ -1,5 +1,7 @@
 /* attention_tiles_end.h: forgets what attention_tiles.h chose. */
 #undef FA__WIDEST
+#undef FA__BEFORE_90
+#undef FA__MASK_READS
 #undef FA__TABLE_M
 #undef FA__TABLE_N
 #undef FA__TABLE_WARPS
@@ -20,5 +22,9 @@
 #undef FA__HOOK_IN_PARTS
 #undef FA__MASK_IN_PARTS
 #undef FA__PARTS
+#undef FA__ANEW
+#undef FA__ANEW_PAIRS
+#undef FA__ANEW_HOOK
+#undef FA__ANEW_MASK
 #undef FA__PART_N
 #undef FA__BY_EIGHT

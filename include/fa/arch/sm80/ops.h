@@ -34,6 +34,18 @@ FA__DEVICE int fa_sm80_opaque(int x) {
     asm volatile("" : "+r"(x));
     return x;
 }
+/* The numbers of the thread block and the thread, read again where they are asked for: so is what derives from them, and nothing
+ * of it occupies registers before. */
+FA__DEVICE int fa_sm80_block_anew(void) {
+    int x;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+    return x;
+}
+FA__DEVICE int fa_sm80_thread_anew(void) {
+    int x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+}
 FA__DEVICE uint64_t fa_sm80_opaque_address(uint64_t x) {
     asm volatile("" : "+l"(x));
     return x;

@@ -25,20 +25,22 @@ typedef struct FA__TILE(_tile) {
 FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) source, int thread, int part, int parts) {
     enum {
         FA__UNITS = FA__TILE(_UNITS),
-        FA__COPIES = (FA__TILE(_WARP_ROWS) * FA__UNITS + 31) / 32,       /* of a lane */
-        FA__EVEN = FA__UNITS % 32 == 0 || 32 % FA__UNITS == 0,           /* its rows and columns have equal strides */
+        FA__SIDE = FA__UNITS % 32 == 0 ? 32 : FA__UNITS % 16 == 0 ? 16 : FA__UNITS % 8 == 0 ? 8 : 4, /* lanes side by side in a row */
+        FA__BELOW = 32 / FA__SIDE,
+        FA__EVEN = FA__SIDE == 32 || FA__SIDE == FA__UNITS || ((FA__SIDE == 16 || FA__ANEW) && FA__TILE(_WARP_ROWS) % FA__BELOW == 0),
+        FA__COPIES = (FA__TILE(_WARP_ROWS) * FA__UNITS + 31) / 32, /* of a lane */
         FA__FULL = FA__TILE(_WHOLE) && FA__TILE(_WARP_ROWS) * FA__UNITS % 32 == 0,
-        FA__ACROSS = FA__UNITS >= 32 ? FA__UNITS / 32 : 1,               /* copies of a lane in a row */
-        FA__ROW_STEP = (FA__UNITS >= 32 ? 1 : 32 / FA__UNITS) * FA_WARPS /* from copy to copy, once across */
+        FA__ACROSS = FA__UNITS / FA__SIDE,   /* copies of a lane in a row */
+        FA__ROW_STEP = FA__BELOW * FA_WARPS  /* from copy to copy, once across */
     };
     uint32_t to = fa_sm80_shared_address(tile->x);
     int lane = thread % 32, warp = thread / 32, cols = FA__TILE(_cols)(source);
-    int first = lane / FA__UNITS * FA_WARPS + warp, unit = lane % FA__UNITS;
+    int first = lane / FA__SIDE * FA_WARPS + warp, unit = lane % FA__SIDE;
     int64_t stride = source.stride_row * 4;
     const unsigned char *column = (const unsigned char *)source.data + (source.row + first) * stride + unit * 16;
 #pragma unroll
     for (int i = part * FA__COPIES / parts; i < (part + 1) * FA__COPIES / parts; i++) {
-        int down = i / FA__ACROSS * FA__ROW_STEP, right = i % FA__ACROSS * 32, at = i * 32 + lane;
+        int down = i / FA__ACROSS * FA__ROW_STEP, right = i % FA__ACROSS * FA__SIDE, at = i * 32 + lane;
         int row = FA__EVEN ? first + down : at / FA__UNITS * FA_WARPS + warp, to_unit = FA__EVEN ? unit + right : at % FA__UNITS;
         const unsigned char *from = FA__EVEN ? column + down * stride + right * 16
                                              : (const unsigned char *)source.data + (source.row + row) * stride + to_unit * 16;
