@@ -61,6 +61,7 @@
  *                                            `first` of its tensor
  *     NAME_dropout(x, view, piece, drawn)    makes them 0, and scales the others
  *     NAME_stream(view)                      from now on past the caches: a large result, which is not read again soon (CPU)
+ *     NAME_linger(view)                      what is held of it leaves the caches after what is written meanwhile (GPU)
  *
  * and, for rows that are looked at more than once,
  *
@@ -147,7 +148,7 @@ typedef struct FA__ROW(_view) {
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
     int whole;           /* known to begin on a boundary, and to have no ends that are not: fa_team (GPU) */
-    int stream;          /* results go past the caches */
+    int stream;          /* results go past the caches (CPU); what is read lingers there (GPU) */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);
 

@@ -143,11 +143,19 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
 FA__DEVICE void fa_sm80_load16(uint32_t *to, const void *from) {
     asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
 }
-/* The same if `there`, else what `to` has: a predicate, not a branch. */
-FA__DEVICE void fa_sm80_load16_if(int there, uint32_t *to, const void *from) {
-    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];}"
+/* For accesses with a hint: what they touch is the last to leave the second-level cache (PTX ISA, createpolicy). */
+FA__DEVICE uint64_t fa_sm80_leaves_last(void) {
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+/* The same if `there`, else what `to` has: predicates, not branches. `linger`: what is read leaves the caches last. */
+FA__DEVICE void fa_sm80_load16_if(int there, int linger, uint32_t *to, const void *from) {
+    asm volatile("{.reg .pred p, q;\n\tsetp.ne.b32 p, %5, 0;\n\tsetp.ne.and.b32 q, %6, 0, p;\n\tsetp.eq.and.b32 p, %6, 0, p;\n\t"
+                 "@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n\t"
+                 "@q ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %7;}"
                  : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
-                 : "l"(from), "r"(there));
+                 : "l"(from), "r"(there), "r"(linger), "l"(fa_sm80_leaves_last()));
 }
 /* Words that nobody writes meanwhile, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
  * cache. */
