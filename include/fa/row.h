@@ -61,7 +61,6 @@
  *                                            `first` of its tensor
  *     NAME_dropout(x, view, piece, drawn)    makes them 0, and scales the others
  *     NAME_stream(view)                      from now on past the caches: a large result, which is not read again soon (CPU)
- *     NAME_linger(view)                      what is held of it leaves the caches after what is written meanwhile (GPU)
  *
  * and, for rows that are looked at more than once,
  *
