@@ -89,6 +89,7 @@ if [ "$1" = --one ]; then
         philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm" ;;
         arch/cpu/ops.h | arch/cpu/vector.h) suites="swiglu forward primitives" ;;
         kernel/rows.h | kernel/rows_cpu*) suites="row_softmax layernorm" ;;
+        kernel/rows_near.h) suites="row_softmax cross_entropy" ;;
         row_softmax.h | kernel/row_softmax_rows.h) suites="row_softmax" ;;
         layernorm.h | rmsnorm.h | kernel/norm.h | kernel/norm_*.h) suites="layernorm" ;;
         swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows.h) suites="swiglu" ;;

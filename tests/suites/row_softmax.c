@@ -313,6 +313,25 @@ static void special(const kind *k, int64_t cols, int log_, rng *r) {
     delete_problem(&p);
 }
 
+/* One number behind many that are much smaller, by so much that a float exponential relative to them is infinite, or wraps around. */
+static void lonely(const kind *k, int64_t cols, rng *r) {
+    static const double heights[] = {12, 20, 60, 89, 95, 110, 150, 200, 300};
+    form s = plain(18, cols);
+    problem4 p = new_problem(k, &s, r);
+    /* near the end, or among many others that are looked at with it */
+    for (int i = 0; i < 18; i++) matrix_set(&p.x, i, i < 9 ? cols - 2 : cols * 7 / 8, heights[i % 9]);
+    for (int set = 0; set < (place == MEMORY_HOST ? 3 : 1); set++) {
+        const char *isa = place == MEMORY_HOST ? check_instruction_set(set) : "GPU";
+        matrix_upload(&p.x);
+        if (k->forward(&p.args, 0) != FA_OK) tap_bail("%s", fa_last_error());
+        matrix_download(&p.y);
+        double worst = forward_error(&p, &s);
+        tap_ok(worst <= 1, "%s, %s, %lld columns: a lonely large number (%.2f of what is allowed)", k->name, isa, (long long)cols, worst);
+    }
+    if (place == MEMORY_HOST) check_instruction_set(0);
+    delete_problem(&p);
+}
+
 /* Numbers about as large as those from which on the exponents are computed otherwise: 10^6 / log2(e), and many times that. */
 static void large(const kind *k, int64_t cols, rng *r) {
     static const double sizes[] = {6.9e5, -6.9e5, 6.94e5, -6.94e5, 3e6, -3e6, 2e9, -2e9};
@@ -557,6 +576,7 @@ int main(void) {
     for (int i = 0; i < KINDS; i++) {
         const int64_t lengths[] = {100, 3000, 40001, 600000};
         for (int c = 0; c < 3 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < 4; c++) lonely(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], (i + c) % 2, &r), special(&kinds[i], lengths[c], (i + c + 1) % 2, &r);
         for (int c = 0; c < 3; c++) determinism(&kinds[i], lengths[c], &r);
         broadcast(&kinds[i], &r);

@@ -5,8 +5,6 @@
  * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
 
 #define FA__CE_FAR 1e6f
-#define FA__CE_MUCH 1e7f
-#define FA__CE_HIGHER 16.0f
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
@@ -42,33 +40,7 @@ FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) 
 }
 #endif
 #if FA__LANES == 1
-/* On a CPU a pass over a piece takes time. Once a largest is known, weights may as well be relative to it, unless a much larger one
- * comes. Their sum would show that where exponentials become infinite, as they do in AVX-512: there nobody looks for it. Returns
- * whether the piece is done: without a soft cap and without the sum of z as above. */
-FA__FN_CALLED int FA__LOOP(__see_near)(FA__LOOP(_seen) * seen, const FA__ELEMENT *z, int count) {
-    enum { STEP = 2 * FA__LOOP(_row_LANES), SHOWS = FA__LOOP(_row_LANES) == 16 };
-    const float offset = seen->max * FA__LOG2_E, lost = fmaf(seen->max, FA__LOG2_E, -offset);
-    const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(FA__LOG2_E), offsets = FA__CPU_OP(splat)(-offset);
-    FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(seen->max);
-    float rest[STEP], sum;
-    int i = 0;
-    if (!(fabsf(offset) < FA__CE_FAR)) return 0; /* infinite before the first piece */
-    for (; i + STEP <= count; i += STEP) {
-        FA__LOOP(_row__pair)(&a, &b, z + i);
-        if (!SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
-        sums[0] += FA__CPU_OP(exp2)(FA__CPU_OP(horner)(a, scale, offsets));
-        sums[1] += FA__CPU_OP(exp2)(FA__CPU_OP(horner)(b, scale, offsets));
-    }
-    sum = FA__LOOP(_reduce__join)(sums[0] + sums[1], 0) * fa__exp2(-lost);
-    if (i < count) {
-        for (int j = 0; j < STEP; j++) rest[j] = i + j < count ? fa_load_element(z, i + j, FA_DTYPE) : -INFINITY;
-        top = FA__CPU_OP(max)(*(const FA__CPU_OP(any) *)rest, FA__CPU_OP(max)(*(const FA__CPU_OP(any) *)(rest + STEP / 2), top));
-        sum += FA__LOOP(_reduce_exp_sum_of)(rest, STEP, seen->max, FA__LOG2_E);
-    }
-    if (!(sum < FA__CE_MUCH) || FA__LOOP(_reduce__join)(top, 1) - seen->max > FA__CE_HIGHER) return 0; /* NaN, too */
-    seen->sum += sum;
-    return 1;
-}
+#include <fa/kernel/rows_near.h>
 #endif
 /* The same of any numbers. */
 FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const FA__PARAMS *p) {
@@ -77,8 +49,13 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
     float x[FA__LOOP(_row_PART)];
 #if FA__LANES == 1
     if (!(cap > 0.0f) && !(p->smoothing > 0.0f)) {
+        const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in->view, in->piece);
+        const int real = FA__LOOP(_row_real)(&in->view, in->piece);
+        float base = seen->max, sum;
         FA__LOOP(_row_ahead)(&in->view, in->piece);
-        if (FA__LOOP(__see_near)(seen, FA__LOOP(_row__piece)(&in->view, in->piece), FA__LOOP(_row_real)(&in->view, in->piece))) {
+        if (base == -INFINITY) base = FA__LOOP(_near_top)(z, real);
+        if (FA__LOOP(_near_sum)(&sum, z, real, base, FA__LOG2_E)) {
+            seen->max = base, seen->sum += sum;
             FA__LOOP(_row_scan_next)(flight, in);
             return;
         }
@@ -227,5 +204,3 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
 }
 #endif
 #undef FA__CE_FAR
-#undef FA__CE_MUCH
-#undef FA__CE_HIGHER

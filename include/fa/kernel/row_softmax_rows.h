@@ -4,6 +4,9 @@
  * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
  * exponentials then, each relative to what was the largest at its time, and one factor makes them right. */
 
+#if FA__LANES == 1
+#include <fa/kernel/rows_near.h>
+#endif
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
@@ -23,6 +26,20 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece);
+#if FA__LANES == 1
+        float part, near = max;
+        const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
+        const int real = FA__LOOP(_row_real)(&in, piece);
+        if (piece == 0 && !p->log) near = FA__LOOP(_near_top)(z, real);
+        factor = 1.0f;
+        if (!p->log && (keeps ? FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor)
+                              : FA__LOOP(_near_sum)(&part, z, real, near, p->scale_log2))) {
+            max = near;
+            sum += part;
+            if (keeps) bases[piece] = max, factors[piece] = factor;
+            continue;
+        }
+#endif
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
         float largest = FA__LOOP(_reduce_max_of)(from, count, max);
         float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
@@ -44,6 +61,13 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         float weight = 1.0f;
+#if FA__LANES == 1
+        if (!keeps && !p->log &&
+            FA__LOOP(_near_again)(x, FA__LOOP(_row__piece)(&in, piece), FA__LOOP(_row_real)(&in, piece), max, p->scale_log2, &factor)) {
+            FA__LOOP(_row_store_times)(&out, piece, x, inverse * factor);
+            continue;
+        }
+#endif
         if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
         if (p->log) {
             FA__UNROLL
@@ -70,7 +94,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->d_x.data + row * p->d_x.stride_row, &in);
     const int keeps = FA__LOOP(_row_keeps)(&in, 2);
     int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&out), FA__LOOP(_row__linger)(&in), FA__LOOP(_row__linger)(&in_d);
 
     FA__LOOP(_row_hold)(&held_y, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);

@@ -88,6 +88,7 @@ static FA_UNUSED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int 
     fa_status status = fa__rows_split(&p->rows, name, slots, element, aligned, tensors, scratch);
     if (status != FA_OK) return status;
     if (once) p->rows.slot_bytes = 0;
+    p->rows.stream = p->rows.rows * p->rows.cols * element >= FA__STREAM_BYTES;
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {

@@ -174,6 +174,7 @@ static FA_UNUSED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, f
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 128); /* small blocks: 2 % for many rows of 1,024, less for few */
         p->rows.rounds = (int)(p->rows.cols * element / 16) / p->rows.threads;
         p->rows.rest = (int)(p->rows.cols * element / 16) % p->rows.threads;
+        p->rows.stream = p->rows.rows * p->rows.cols * element >= FA__STREAM_BYTES;
         return fa__launch_rows(name, ways[i].kernel, &p->rows, 0, p, stream);
     }
     const int64_t needed = (fa__row_vectors(&p->rows, element, 1) + 3) / 4;

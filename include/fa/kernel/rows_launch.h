@@ -38,6 +38,11 @@
 #define FA__ONCE_LANE_BLOCK 128
 #define FA__ONCE_THREADS 1024
 
+/* Bytes of a matrix of which caches hold little: what is read of it leaves them last, so that results are written to memory early. On
+ * an H200 an rmsnorm of 8,192 columns is 3 % faster for it, the gradient of a softmax of 16,384 columns 1 %; of 8 MB it would take
+ * 10 % longer. */
+#define FA__STREAM_BYTES ((int64_t)128 << 20)
+
 /* Vectors of 16 bytes that a row may touch. */
 static inline FA_UNUSED int64_t fa__row_vectors(const fa__rows *r, int element_bytes, int aligned) {
     return (r->cols * element_bytes + 15) / 16 + !aligned;

@@ -31,13 +31,19 @@ FA__FN fa_team FA__RED(_cluster)(int blocks) { return FA__RED(_team)(blocks); }
 #define FA__MAX_FOLD(a, b) a = FA__CPU_OP(max)(a, b);
 #define FA__SUM_FOLD(a, b) a += b;
 
-/* The elements of a vector, halves joined with halves. */
-FA__FN float FA__RED(__join)(FA__CPU_OP(vec) v, int largest) {
-    float lane[FA__CPU_LANES(FA__ISA)];
-    memcpy(lane, &v, sizeof lane);
-    for (int half = FA__CPU_LANES(FA__ISA) / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) lane[i] = largest ? fa__maxf(lane[i + half], lane[i]) : lane[i] + lane[i + half];
-    return lane[0];
+/* The elements of a vector, halves joined with halves: of 16 bytes at a time as long as there are some, since a loop over elements is a loop. */
+FA__FN float FA__RED(__join)(FA__CPU_OP(vec) v, const int largest) {
+    fa_cpu_vec_0 part[FA__CPU_LANES(FA__ISA) / 4];
+    memcpy(part, &v, sizeof part);
+    FA__UNROLL
+    for (int half = FA__CPU_LANES(FA__ISA) / 8; half > 0; half /= 2)
+        FA__UNROLL
+        for (int i = 0; i < half; i++) {
+            if (largest) part[i] = fa_cpu_max_0(part[i + half], part[i]);
+            else part[i] += part[i + half];
+        }
+    const float a = part[0][0], b = part[0][1], c = part[0][2], d = part[0][3];
+    return largest ? fa__maxf(fa__maxf(d, b), fa__maxf(c, a)) : (a + c) + (b + d);
 }
 
 FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {

@@ -55,6 +55,8 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; } /* all do, from the first-level cache's point of view */
+/* What is held of it leaves the caches after what is written meanwhile. */
+FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v) { v->stream = 1; }
 
 /* Elements from the start of a piece to the row's end: at most those of the piece, negative for none. */
 FA__FN int FA__ROW(__left)(const FA__ROW(_view) * v, int64_t piece) {
@@ -138,7 +140,7 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
             } else {
                 FA__UNROLL
                 for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
-                fa_sm80_load16_if(FA__ROW(__there)(v, piece, j), raw + 4 * j, at);
+                fa_sm80_load16_if(FA__ROW(__there)(v, piece, j), v->stream, raw + 4 * j, at);
             }
         }
         return;

@@ -81,7 +81,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         if (v->whole || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end))
-            fa_sm80_copy16(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, FA__ROW(__there)(v, 0, j) ? 16 : 0);
+            fa_sm80_copy16_of(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, FA__ROW(__there)(v, 0, j) ? 16 : 0, v->stream);
         else ragged = 1;
     }
     FA__ROLL
