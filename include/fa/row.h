@@ -147,7 +147,8 @@ typedef struct FA__ROW(_view) {
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
     int whole;           /* known to begin on a boundary, and to have no ends that are not: fa_team (GPU) */
-    int stream;          /* results go past the caches (CPU); what is read lingers there (GPU) */
+    int stream;          /* results go past the caches (CPU); what is read stays there by a policy (GPU) */
+    uint64_t policy;     /* that one */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);
 

@@ -48,7 +48,10 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     }
 }
 
-#if FA__BY_PIECES && FA__MASK_IS_BAND
+/* Whether tiles on a band's edge are hidden by few comparisons: where a thread's columns are as in a plain product, and, since the code
+ * wants registers, not for FA_F32 and FA_TF32. */
+#define FA__BANDED (FA__MASK_IS_BAND && !FA__BY_EIGHT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#if FA__BANDED
 /* Hides the keys of a tile behind the last visible one, or before the first, which is one further in each row: `edge` in the thread's
  * first row, counted from its first column. A row's columns and those of eight rows further on, eight columns further on, share a
  * comparison. */
@@ -95,7 +98,7 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
     }
 #endif
     if (masked && key0 + FA__PART_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
-#if FA__BY_PIECES && FA__MASK_IS_BAND
+#if FA__BANDED
     else if (masked) {
         if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
         FA__LOOP(_hide_band)(s, p, box, key0, thread);

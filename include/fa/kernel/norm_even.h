@@ -19,7 +19,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     float kept[PIECES * LENGTH], gamma[LENGTH], chain[2] = {0.0f, 0.0f}, middle = 0.0f, squares;
     FA__LOOP(_source) from;
     from.x = FA__LOOP(_row_at)(fa__address(&p->x, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
-    if (plain && !FA__CENTERED && PIECES > 4 && p->rows.stream) FA__LOOP(_row__linger)(&from.x);
+    if (plain && !FA__CENTERED && PIECES > 4) FA__LOOP(_row__linger)(&from.x, p->rows.stream);
     FA__LOOP(_row_hold)(&from.held, NULL, &from.x, 0.0f);
     if (!plain) {
         from.residual = FA__LOOP(_whole)(&p->residual, p, row, &from.x);

@@ -18,6 +18,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
     v.shift = 0;
     v.width = (int)sizeof(FA__ELEMENT);
     v.whole = v.stream = 0;
+    v.policy = 0;
     v.thread = team->thread;
     v.threads = team->threads;
     return v;
@@ -29,7 +30,7 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; }
-FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v) { (void)v; }
+FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v, int longer) { (void)v, (void)longer; }
 
 FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) { return (v->cols + FA__ROW(_LENGTH) - 1) / FA__ROW(_LENGTH); }
 /* Elements of the row in a piece. */

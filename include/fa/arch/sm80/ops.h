@@ -151,22 +151,22 @@ FA__DEVICE void fa_sm80_barrier(void) { __syncthreads(); }
 
 FA__DEVICE uint32_t fa_sm80_shared_address(const void *pointer) { return (uint32_t)__cvta_generic_to_shared(pointer); }
 
-/* For accesses with a hint: what they touch is the last to leave the second-level cache (PTX ISA, createpolicy). */
-FA__DEVICE uint64_t fa_sm80_leaves_last(void) {
-    uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
+/* How long what an access with a hint touches stays in the second-level cache: as long as anything, or longer (PTX ISA,
+ * createpolicy). */
+FA__DEVICE uint64_t fa_sm80_stay(int longer) {
+    uint64_t normal, last;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
+    return longer ? last : normal;
 }
 /* Starts copying 16 bytes into shared memory past the L1 cache; of the source only `bytes` (16 or 0) are read, the rest
  * is zero (PTX ISA, cp.async). */
 FA__DEVICE void fa_sm80_copy16(uint32_t to, const void *from, int bytes) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
-/* The same; if `linger`, what is read leaves the second-level cache last. */
-FA__DEVICE void fa_sm80_copy16_of(uint32_t to, const void *from, int bytes, int linger) {
-    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@!p cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n\t"
-                 "@p cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %4;}" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(linger), "l"(fa_sm80_leaves_last())
+/* The same; what is read stays by a policy (fa_sm80_stay()). */
+FA__DEVICE void fa_sm80_copy16_of(uint32_t to, const void *from, int bytes, uint64_t policy) {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes), "l"(policy)
                  : "memory");
 }
 FA__DEVICE void fa_sm80_copy_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -184,13 +184,17 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
 FA__DEVICE void fa_sm80_load16(uint32_t *to, const void *from) {
     asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
 }
-/* The same if `there`, else what `to` has: predicates, not branches. `linger`: what is read leaves the caches last. */
-FA__DEVICE void fa_sm80_load16_if(int there, int linger, uint32_t *to, const void *from) {
-    asm volatile("{.reg .pred p, q;\n\tsetp.ne.b32 p, %5, 0;\n\tsetp.ne.and.b32 q, %6, 0, p;\n\tsetp.eq.and.b32 p, %6, 0, p;\n\t"
-                 "@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n\t"
-                 "@q ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %7;}"
+/* The same if `there`, else what `to` has: a predicate, not a branch. */
+FA__DEVICE void fa_sm80_load16_if(int there, uint32_t *to, const void *from) {
+    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];}"
                  : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
-                 : "l"(from), "r"(there), "r"(linger), "l"(fa_sm80_leaves_last()));
+                 : "l"(from), "r"(there));
+}
+/* And what is read stays by a policy (fa_sm80_stay()). */
+FA__DEVICE void fa_sm80_load16_of(int there, uint32_t *to, const void *from, uint64_t policy) {
+    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %6;}"
+                 : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
+                 : "l"(from), "r"(there), "l"(policy));
 }
 /* Words that nobody writes meanwhile, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
  * cache. */

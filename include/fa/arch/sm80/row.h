@@ -41,6 +41,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
         v.width = FA__ROW(__width)(v.first);
     }
     v.stream = 0;
+    v.policy = 0;
     v.thread = team->thread;
     v.threads = team->threads;
     return v;
@@ -55,8 +56,11 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; } /* all do, from the first-level cache's point of view */
-/* What is held of it leaves the caches after what is written meanwhile. */
-FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v) { v->stream = 1; }
+/* What is held of it leaves the caches after what is written meanwhile, or if it is not `longer` when it likes. */
+FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v, int longer) {
+    v->stream = 1;
+    v->policy = fa_sm80_stay(longer);
+}
 
 /* Elements from the start of a piece to the row's end: at most those of the piece, negative for none. */
 FA__FN int FA__ROW(__left)(const FA__ROW(_view) * v, int64_t piece) {
@@ -140,7 +144,9 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
             } else {
                 FA__UNROLL
                 for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
-                fa_sm80_load16_if(FA__ROW(__there)(v, piece, j), v->stream, raw + 4 * j, at);
+                int there = FA__ROW(__there)(v, piece, j);
+                if (v->stream) fa_sm80_load16_of(there, raw + 4 * j, at, v->policy);
+                else fa_sm80_load16_if(there, raw + 4 * j, at);
             }
         }
         return;

@@ -80,9 +80,12 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
 #endif
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        if (v->whole || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end))
-            fa_sm80_copy16_of(fa_sm80_shared_address(held->slots + j * held->apart), v->first + at, FA__ROW(__there)(v, 0, j) ? 16 : 0, v->stream);
-        else ragged = 1;
+        if (v->whole || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)) {
+            uint32_t to = fa_sm80_shared_address(held->slots + j * held->apart);
+            int bytes = FA__ROW(__there)(v, 0, j) ? 16 : 0;
+            if (v->stream) fa_sm80_copy16_of(to, v->first + at, bytes, v->policy);
+            else fa_sm80_copy16(to, v->first + at, bytes);
+        } else ragged = 1;
     }
     FA__ROLL
     for (int j = 0; ragged && j < vectors; j++) {
