@@ -33,11 +33,13 @@ typedef enum {
     SOFTCAP,
     BIAS,
     KEYBIAS,
+    OWN,
     CAUSALALIBI,
     VARIANTS
 } variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
-                                                    "alibi", "softcap", "bias",   "keybias", "causalalibi"};
+                                                    "alibi", "softcap", "bias",   "keybias", "own",
+                                                    "causalalibi"};
 
 typedef struct {
     char name[128], config[64];
@@ -208,6 +210,7 @@ static double modified(const fa_attention_args *a, variant_id variant, int dtype
     case SOFTCAP: return a->softcap * tanh(score / a->softcap);
     case BIAS: return score + (double)fa_load_element(a->bias, query * a->bias_stride_query + key, dtype);
     case KEYBIAS: return score + (double)a->key_bias[h * a->key_bias_stride_head + key];
+    case OWN: return score + 1e-4 * (key - query);
     default: return score;
     }
 }

@@ -23,6 +23,7 @@ bench_variant_alibi    := -DFA_SCORE=fa_alibi
 bench_variant_softcap  := -DFA_SCORE=fa_softcap
 bench_variant_bias     := -DFA_SCORE=fa_bias
 bench_variant_keybias  := -DFA_SCORE=fa_key_bias
+bench_variant_own      := -DFA_SCORE=bench_own
 bench_variant_causalalibi := -DFA_MASK=fa_causal -DFA_SCORE=fa_alibi
 
 bench_comma := ,
@@ -62,7 +63,7 @@ bench_rows_flags = \
 # GRID=full asks for the whole grid on the CPU too.
 GRID ?= default
 BENCH_DIMS ?= 64 128 256
-BENCH_VARIANTS ?= window document alibi softcap keybias bias
+BENCH_VARIANTS ?= window document alibi softcap keybias bias own
 BENCH_REPEAT ?= 15
 bench_grid = $(foreach t,$1,$(foreach d,$(BENCH_DIMS),$(t)_d$(d)_full $(t)_d$(d)_causal)) \
     $(addprefix $(firstword $1)_d64_,$(BENCH_VARIANTS))

@@ -38,7 +38,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "causalalibi"]
+VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi"]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
 
@@ -243,6 +243,8 @@ class Cell:
             scores = scores + self.bias[rows].to(scores.dtype)
         elif self.variant == "keybias":
             scores = scores + self.key_bias[h][None, :].to(scores.dtype)
+        elif self.variant == "own":
+            scores = scores + 1e-4 * (keys[None, :] - rows[:, None]).to(scores.dtype)
         bounds = torch.tensor([self.visible_keys(int(r)) for r in rows], device=self.device)
         hidden = (keys[None, :] < bounds[:, :1]) | (keys[None, :] >= bounds[:, 1:])
         return scores.masked_fill(hidden, -math.inf)
@@ -333,6 +335,7 @@ def flex(cell):
         "softcap": lambda s, b, h, q, k: 30.0 * torch.tanh(s / 30.0),
         "bias": lambda s, b, h, q, k: s + cell.bias[q, k],
         "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
+        "own": lambda s, b, h, q, k: s + 1e-4 * (k - q),
     }
     blocks = None
     if cell.variant in masks:
