@@ -248,7 +248,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 /* Whether what follows from a thread block's number (its head, its queries, their addresses) is found anew where it is wanted,
  * instead of being held meanwhile: up to ten registers. With what reads memory it is 1 to 8% faster than the spills that it saves,
  * with a causal mask and a hook 1% faster to 5% slower. So for pairs of halves before sm_90, or where a mask meets a hook, except
- * those that need no cure; and for masks that read memory, of 32-bit types, with a bias, or before sm_90. */
+ * those that need no cure; for masks that read memory, of 32-bit types, with a bias, or before sm_90; and for what would spill of half
+ * types up to 128. */
 #define FA__ANEW_HOOK                                                                  \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                  \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) ||   \
@@ -258,7 +259,11 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
      (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
 #define FA__ANEW_MASK \
     (FA__MASK_READS && (FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
-#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK)
+#define FA__ANEW_HALVES                                                                                   \
+    ((FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
+     (FA__MASK_READS ? !FA__HAS_SCORE || FA__SCORE_NEEDS == FA__NEED_ALIBI                                    \
+                     : !FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_ALIBI && FA__WIDEST <= 96))
+#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES)
 #define FA__ANEW 1
 #else
 #define FA__ANEW 0

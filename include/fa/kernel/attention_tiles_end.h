@@ -26,5 +26,6 @@
 #undef FA__ANEW_PAIRS
 #undef FA__ANEW_HOOK
 #undef FA__ANEW_MASK
+#undef FA__ANEW_HALVES
 #undef FA__PART_N
 #undef FA__BY_EIGHT
