@@ -67,6 +67,7 @@ suite() {
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     gpu) on_gpu "$1" gpu "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
+    gpu_contracts) on_gpu "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     gpu_*) on_gpu "$1" "$2" "tests/suites/${2#gpu_}.c" ;;
     *) compiled "$1" "$2" "tests/suites/$2.c" ;;
     esac || return 2
@@ -99,7 +100,7 @@ if [ "$1" = --one ]; then
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
         arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_line.h)
-            suites="gpu gpu_gpu" ;;
+            suites="gpu gpu_gpu gpu_contracts" ;;
         *) suites="forward contracts primitives" ;;
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(for suite in $suites; do echo gpu_$suite; done) # of what both share, a GPU's part
@@ -136,7 +137,7 @@ fi
 
 # Without a fault the tests pass: else nothing below would mean anything.
 mkdir -p "$M/0" && rm -rf "$M/0/include" && cp -r include "$M/0/include"
-for suite in types masks forward contracts primitives rows row_softmax layernorm swiglu cross_entropy rope ${GPU:+gpu gpu_gpu gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
+for suite in types masks forward contracts primitives rows row_softmax layernorm swiglu cross_entropy rope ${GPU:+gpu gpu_gpu gpu_contracts gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm} $([ -z "$GPU" ] || [ "$GPU_ARCH" != sm_90a ] || echo gpu_sm90); do
     suite 0 $suite || { echo "mutate: the tests fail without a fault ($suite): see $M/0/$suite.tap, $M/0/log"; exit 1; }
 done
 

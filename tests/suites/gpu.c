@@ -134,7 +134,6 @@ static void packed(const instance *of) {
         tap_ok(passed, "%s: documents of kind %d (largest error %.2g of what is allowed)", of->name, kind, worst);
     }
 }
-#endif
 
 /* Long blocks of queries and short ones, of more heads than are handed out singly: then blocks come in pairs, too. */
 static void pairs(const instance *of) {
@@ -147,6 +146,7 @@ static void pairs(const instance *of) {
     passed = check_shape(of, &s, &random_numbers, &worst);
     tap_ok(passed, "%s: pairs of blocks (largest error %.2g of what is allowed)", of->name, worst);
 }
+#endif
 
 /* A negative scale changes signs also where no mask looks. */
 static void negative_scale(const instance *of) {
