@@ -73,10 +73,13 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
         } else {
-            if (!keeps) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
+            /* What is kept may be far above its base (rows_near.h), and count where the base itself vanishes. */
+            const int vanishes = FA__LANES == 1 && keeps && (bases[piece] - max) * p->scale_log2 < -96.0f;
+            if (vanishes) FA__LOOP(_row_get)(x, &held, &in, piece);
+            if (!keeps || vanishes) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
             else factor = factors[piece];
             weight = inverse * factor;
-            if (keeps && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
+            if (keeps && !vanishes && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
         }
         FA__LOOP(_row_store_times)(&out, piece, x, weight);
     }
