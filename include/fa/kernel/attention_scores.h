@@ -120,3 +120,4 @@ FA__FN void FA__LOOP(_write_lse)(const FA__PARAMS *p, fa_box box, const float *l
         if (row < a->seqlen_q) out[row] = lse[r];
     }
 }
+#undef FA__BANDED
