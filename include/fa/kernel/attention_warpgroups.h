@@ -68,8 +68,6 @@
  * with them while P V runs: no branch is in between. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
 #define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HAS_SCORE))
 
-#define FA__BY_PIECES 1
-
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
 #define FA__LEAVING_M 16 /* a warp's */
@@ -569,4 +567,3 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__REMEMBERS
 #undef FA__GUESSES
 #undef FA__NEAR
-#undef FA__BY_PIECES

@@ -55,7 +55,7 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
     return v;
 }
 
-FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; } /* all do, from the first-level cache's point of view */
+FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* all do, from the first-level cache's point of view */
 /* What is held of it leaves the caches after what is written meanwhile, or if it is not `longer` when it likes. */
 FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v, int longer) {
     v->stream = 1;
