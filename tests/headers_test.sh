@@ -69,6 +69,36 @@ done
 $CC -std=c11 $warnings -pedantic -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
 ok $? "cc -std=c11 -pedantic: all headers" "$work/log"
 
+# A program's own macros: HEADS, LENGTH or COLS, defined before an instance, would replace a name of ours that is spelt so.
+# Spelt like a macro are, in what the preprocessor leaves of our files, only names that start with FA_.
+cat >>"$work/all.c" <<'END'
+#define FA_NAME attention_2
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_document
+#define FA_SCORE fa_bias
+#include <fa/attention.h>
+END
+unguarded() { # COMMAND...
+    "$@" -E -I"$INCLUDE" "$work/all.c" 2>"$work/log" | awk -v ours="$INCLUDE/fa/" '
+        /^# *[0-9]+ "/ { split($0, part, "\""); inside = index(part[2], ours) == 1; lines += inside; next }
+        !inside || /^#/ { next }
+        {
+            gsub(/"(\\.|[^"\\])*"/, "")
+            n = split($0, word, /[^A-Za-z0-9_]+/)
+            for (i = 1; i <= n; i++)
+                if (word[i] ~ /^[A-Z][A-Z0-9_]*$/ && word[i] !~ /^FA_/ && !found[word[i]]++) print word[i]
+        }
+        END { if (!lines) print "no line of ours was seen" }' >>"$work/log"
+    [ ! -s "$work/log" ]
+}
+unguarded $CC -std=c11
+ok $? "cc: no name of ours looks like a macro of the program's" "$work/log"
+if [ -n "$NVCC" ]; then
+    unguarded "$NVCC" -x cu -std=c++17 -arch=sm_90a
+    ok $? "nvcc: no name of ours looks like a macro of the program's" "$work/log"
+fi
+
 # Any order: random ones, from the seed.
 seed=${FA_SEED:-$(date +%s)}
 echo "# seed $seed (FA_SEED=$seed repeats this run)"
@@ -90,7 +120,7 @@ done
 macros() { $CC -std=c11 -I"$INCLUDE" -dM -E "$1" | sort; }
 parameters="FA_NAME FA_DTYPE FA_HEAD_DIM FA_HEAD_DIM_V FA_MASK FA_SCORE FA_USER_ARGS FA_API FA_ARCH FA_SUB FA_DECLARE FA_BLOCK_M
     FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS FA_THREADS FA_HOLD FA_KEEP FA_PIECES FA_BLOCKS
-    FA_ACTIVATION FA_WEIGHT_DTYPE"
+    FA_ACTIVATION FA_WEIGHT_DTYPE FA_WIDE FA_WHOLE"
 public="FA_OPERAND_A FA_OPERAND_B FA_OPERAND_BT FA_BLOCK FA_POINTER FA_TMA FA_SHARED FA_FRAGMENT"
 find "$INCLUDE/fa" -name '*.h' -exec sed -n 's/^# *define  *\([A-Za-z_0-9]*\).*/\1/p' {} + | sort -u >"$work/ours.txt"
 for header in $templates; do

@@ -18,8 +18,8 @@ typedef struct FA__LOOP(_seen) {
  * cap and without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and
  * what the rounding of `offset` loses is in a factor. */
 FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int full) {
-    enum { PART = FA__LOOP(_row_PART) };
-    float x[PART], sum[4];
+    enum { FA__IN_A_PART = FA__LOOP(_row_PART) };
+    float x[FA__IN_A_PART], sum[4];
     const float largest = FA__LOOP(_row_scan_max)(flight, seen->max);
     const float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
     const float offset = base * FA__LOG2_E, lost = fmaf(base, FA__LOG2_E, -offset);
@@ -28,9 +28,9 @@ FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) 
         FA__LOOP(_row_scan_land)(x, flight, in, part, -INFINITY);
         FA__LOOP(_row_scan_start)(flight, in, part, full, -INFINITY);
         FA__UNROLL
-        for (int i = 0; i < PART; i++) {
+        for (int i = 0; i < FA__IN_A_PART; i++) {
             float weight = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset));
-            sum[i % 4] = part * PART + i < 4 ? weight : sum[i % 4] + weight;
+            sum[i % 4] = part * FA__IN_A_PART + i < 4 ? weight : sum[i % 4] + weight;
         }
     }
     FA__LOOP(_row_scan_next)(flight, in);
@@ -151,7 +151,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 
 #if FA__DIRECTIONS & FA__ROWS_BACKWARD
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { NOWHERE = -16 }; /* not a column of a segment */
+    enum { FA__NOWHERE = -16 }; /* not a column of a segment */
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
     float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held;
@@ -161,7 +161,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const float lse = fa__load_float(p->lse_in + at.row), d_loss = p->d_loss ? fa__load_float(p->d_loss + at.row) : 1.0f;
     const int ignored = target == p->ignore, none = target < 0 || target >= p->cut.cols;
     const int64_t in_segment = target - at.first;
-    const int mine = in_segment >= 0 && in_segment < at.cols ? (int)in_segment : NOWHERE;
+    const int mine = in_segment >= 0 && in_segment < at.cols ? (int)in_segment : FA__NOWHERE;
     const float weight = none ? NAN : d_loss * (1.0f + 2.0f * p->z_loss * lse);
     const float even = d_loss * p->smoothing_each, hit = d_loss * (1.0f - p->smoothing);
     const float cap = p->cap, inverse = p->cap_inverse;

@@ -69,7 +69,7 @@ static inline FA_UNUSED cudaError_t fa__driver(const char *function, void **cach
 /* Allows a kernel that much dynamic shared memory. By the driver's function, because cudaFuncSetAttribute() clears an
  * error of the caller's that he has not looked at yet. */
 static inline FA_UNUSED cudaError_t fa__reserve_shared(const void *kernel, size_t bytes) {
-    enum { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
+    enum { FA__MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
     typedef int (*set_attribute)(void *function, int attribute, int value);
     static void *set = NULL;
     cudaFunction_t function;
@@ -77,7 +77,7 @@ static inline FA_UNUSED cudaError_t fa__reserve_shared(const void *kernel, size_
     cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
     if (error == cudaSuccess) error = fa__driver("cuFuncSetAttribute", &set, &entry);
     if (error != cudaSuccess) return error;
-    return ((set_attribute)entry)(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes) == 0 ? cudaSuccess : cudaErrorInvalidValue;
+    return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes) == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled

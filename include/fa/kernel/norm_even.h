@@ -14,12 +14,12 @@ FA__FN float FA__LOOP(_numbers)(const FA__PARAMS *p, const fa_team *team) {
 /* `plain`: known to have neither dropout, nor residual, nor sum. */
 FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
     /* Words are kept where registers do not do for floats, and where these are made twice only. */
-    enum { PIECES = FA__LOOP(_row_KEPT), LENGTH = FA__LOOP(_row_LENGTH) };
-    const int words = PIECES * LENGTH > 32 || (plain && !FA__CENTERED);
-    float kept[PIECES * LENGTH], gamma[LENGTH], chain[2] = {0.0f, 0.0f}, middle = 0.0f, squares;
+    enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH) };
+    const int words = FA__HELD_PIECES * FA__LENGTH > 32 || (plain && !FA__CENTERED);
+    float kept[FA__HELD_PIECES * FA__LENGTH], gamma[FA__LENGTH], chain[2] = {0.0f, 0.0f}, middle = 0.0f, squares;
     FA__LOOP(_source) from;
     from.x = FA__LOOP(_row_at)(fa__address(&p->x, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
-    if (plain && !FA__CENTERED && PIECES > 4) FA__LOOP(_row__linger)(&from.x, p->rows.stream);
+    if (plain && !FA__CENTERED && FA__HELD_PIECES > 4) FA__LOOP(_row__linger)(&from.x, p->rows.stream);
     FA__LOOP(_row_hold)(&from.held, NULL, &from.x, 0.0f);
     if (!plain) {
         from.residual = FA__LOOP(_whole)(&p->residual, p, row, &from.x);
@@ -29,26 +29,26 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         if (p->dropout.threshold == 0) from.drawn.kept = ~0u;
     }
     FA__UNROLL
-    for (int piece = 0; piece < PIECES; piece++) {
-        float *x = kept + (words ? 0 : piece * LENGTH);
+    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+        float *x = kept + (words ? 0 : piece * FA__LENGTH);
         FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
         if (!plain) { /* Whatever there is of it: branches would take more registers. */
-            float add[LENGTH];
+            float add[FA__LENGTH];
             FA__LOOP(_row_get)(add, &from.held_residual, &from.residual, piece);
             FA__LOOP(_row_dropout)(x, &from.x, piece, &from.drawn);
             FA__UNROLL
-            for (int i = 0; i < LENGTH; i++) x[i] += add[i];
+            for (int i = 0; i < FA__LENGTH; i++) x[i] += add[i];
         }
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) chain[i % 2] = FA__CENTERED ? chain[i % 2] + x[i] : fmaf(x[i], x[i], chain[i % 2]);
+        for (int i = 0; i < FA__LENGTH; i++) chain[i % 2] = FA__CENTERED ? chain[i % 2] + x[i] : fmaf(x[i], x[i], chain[i % 2]);
     }
     if (!plain && p->sum.data) {
         FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from.x);
         if (row >= p->rows.rows) sum.cols = 0;
         FA__UNROLL
-        for (int piece = 0; piece < PIECES; piece++) FA__LOOP(_row_store)(&sum, piece, kept + piece * LENGTH);
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) FA__LOOP(_row_store)(&sum, piece, kept + piece * FA__LENGTH);
     }
-    float mean = 0.0f, beta[LENGTH];
+    float mean = 0.0f, beta[FA__LENGTH];
 #if FA__CENTERED
     float number = FA__LOOP(_numbers)(p, team);
     const int mine = p->rows.rounds + (team->thread < p->rows.rest); /* pieces, which are the first */
@@ -56,13 +56,13 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     chain[0] = chain[1] = 0.0f;
     if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[0]);
     FA__UNROLL
-    for (int piece = 0; piece < PIECES; piece++) {
-        float *x = kept + (words ? 0 : piece * LENGTH);
+    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+        float *x = kept + (words ? 0 : piece * FA__LENGTH);
         if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
         /* What is none of the row is 0, and adds nothing. */
         const float off = piece < mine ? middle : 0.0f;
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) x[i] -= off, chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
+        for (int i = 0; i < FA__LENGTH; i++) x[i] -= off, chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
     }
     squares = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team);
     mean = middle;
@@ -79,13 +79,13 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[1]);
     FA__LOOP(_row_view) y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
     FA__UNROLL
-    for (int piece = 0; piece < PIECES; piece++) {
-        float *x = kept + (words ? 0 : piece * LENGTH);
+    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+        float *x = kept + (words ? 0 : piece * FA__LENGTH);
         if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
         FA__LOOP(_row_weights)(gamma, &from.x, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
         FA__LOOP(_row_weights)(beta, &from.x, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) {
+        for (int i = 0; i < FA__LENGTH; i++) {
             if (words && FA__CENTERED) x[i] -= middle;
             x[i] = FA__CENTERED ? fmaf(fmaf(x[i], rstd, shift), gamma[i], beta[i]) : x[i] * rstd * gamma[i];
         }

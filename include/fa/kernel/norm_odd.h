@@ -31,19 +31,19 @@ FA__FN void FA__LOOP(_near)(float *w, const void *row, int col, int cols, float 
 }
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { PIECES = FA__LOOP(_row_KEPT), LENGTH = FA__LOOP(_row_LENGTH) };
+    enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const int there = row < p->rows.rows, cols = there ? (int)p->rows.cols : 0, tensors = 1 + (p->residual.data != NULL);
     const int last = team->thread + 1 == team->threads;
-    const int behind = PIECES * (int)blockDim.x + ((int)threadIdx.x >> p->rows.team_bits);
-    float x[PIECES * LENGTH], y[LENGTH], chain[2] = {0.0f, 0.0f}, number = 0.0f, mean, squares;
+    const int behind = FA__HELD_PIECES * (int)blockDim.x + ((int)threadIdx.x >> p->rows.team_bits);
+    float x[FA__HELD_PIECES * FA__LENGTH], y[FA__LENGTH], chain[2] = {0.0f, 0.0f}, number = 0.0f, mean, squares;
     FA__UNROLL
-    for (int i = 0; i < PIECES * LENGTH; i++) x[i] = 0.0f;
+    for (int i = 0; i < FA__HELD_PIECES * FA__LENGTH; i++) x[i] = 0.0f;
     FA__ROLL
     for (int tensor = 0; tensor < tensors; tensor++) {
         const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor ? &p->residual : &p->x, there ? row : 0, 0, cols);
         uint4 *slots = (uint4 *)(place->slots + tensor * p->rows.slot_bytes);
         FA__UNROLL
-        for (int piece = 0; piece < PIECES; piece++) {
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
             const int vector = piece * team->threads + team->thread;
             FA__LOOP(_fetch)(slots + threadIdx.x + piece * (int)blockDim.x, &s, vector);
             if (last) FA__LOOP(_fetch)(slots + behind + piece * p->rows.teams, &s, vector + 1);
@@ -58,30 +58,30 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor ? &p->residual : &p->x, there ? row : 0, 0, cols);
         const uint4 *slots = (const uint4 *)(place->slots + tensor * p->rows.slot_bytes);
         FA__UNROLL
-        for (int piece = 0; piece < PIECES; piece++) {
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
             const uint4 *slot = slots + threadIdx.x + piece * (int)blockDim.x;
             FA__LOOP(_get)(y, slot, last ? slots + behind + piece * p->rows.teams : slot + 1, &s);
             FA__UNROLL
-            for (int i = 0; i < LENGTH; i++) x[piece * LENGTH + i] += y[i];
+            for (int i = 0; i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] += y[i];
         }
     }
     FA__UNROLL
-    for (int piece = 0; piece < PIECES; piece++) {
-        const int left = cols - (piece * team->threads + team->thread) * LENGTH;
-        number += (float)(left < 0 ? 0 : left < LENGTH ? left : LENGTH);
+    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+        const int left = cols - (piece * team->threads + team->thread) * FA__LENGTH;
+        number += (float)(left < 0 ? 0 : left < FA__LENGTH ? left : FA__LENGTH);
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) chain[i % 2] = FA__CENTERED ? chain[i % 2] + x[piece * LENGTH + i] : fmaf(x[piece * LENGTH + i], x[piece * LENGTH + i], chain[i % 2]);
+        for (int i = 0; i < FA__LENGTH; i++) chain[i % 2] = FA__CENTERED ? chain[i % 2] + x[piece * FA__LENGTH + i] : fmaf(x[piece * FA__LENGTH + i], x[piece * FA__LENGTH + i], chain[i % 2]);
     }
 #if FA__CENTERED
     number = FA__LOOP(_reduce_lanes_sum)(number, team);
     mean = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team) * (number > 0.0f ? fa__reciprocal(number) : 0.0f);
     chain[0] = chain[1] = 0.0f;
     FA__UNROLL
-    for (int piece = 0; piece < PIECES; piece++) {
-        const int left = cols - (piece * team->threads + team->thread) * LENGTH;
+    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+        const int left = cols - (piece * team->threads + team->thread) * FA__LENGTH;
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) {
-            const float off = i < left ? x[piece * LENGTH + i] - mean : 0.0f;
+        for (int i = 0; i < FA__LENGTH; i++) {
+            const float off = i < left ? x[piece * FA__LENGTH + i] - mean : 0.0f;
             chain[i % 2] = fmaf(off, off, chain[i % 2]);
         }
     }
@@ -99,17 +99,17 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int is_y = !p->sum.data; is_y < 2; is_y++) {
         const FA__LOOP(_span) to = FA__LOOP(_span_of)(is_y ? &p->y : &p->sum, there ? row : 0, 0, cols);
         FA__UNROLL
-        for (int piece = 0; piece < PIECES; piece++) {
-            const int col = (piece * team->threads + team->thread) * LENGTH;
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+            const int col = (piece * team->threads + team->thread) * FA__LENGTH;
             if (is_y) {
                 FA__LOOP(_near)(y, p->gamma, col, cols, 1.0f);
                 FA__UNROLL
-                for (int i = 0; i < LENGTH; i++) x[piece * LENGTH + i] = (x[piece * LENGTH + i] - mean) * rstd * y[i];
+                for (int i = 0; i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] = (x[piece * FA__LENGTH + i] - mean) * rstd * y[i];
                 if (FA__CENTERED) FA__LOOP(_near)(y, p->beta, col, cols, 0.0f);
                 FA__UNROLL
-                for (int i = 0; FA__CENTERED && i < LENGTH; i++) x[piece * LENGTH + i] += y[i];
+                for (int i = 0; FA__CENTERED && i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] += y[i];
             }
-            FA__LOOP(_put)(&to, team, col, x + piece * LENGTH);
+            FA__LOOP(_put)(&to, team, col, x + piece * FA__LENGTH);
         }
     }
 }

@@ -59,9 +59,9 @@ FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__L
 }
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
+    enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     const int real = row < p->rows.rows, first = real && team->thread == 0; /* who writes what there is one of */
-    float kept[KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
+    float kept[FA__KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
     FA__LOOP(_source) from;
     FA__LOOP(_flight) f;
     from.x = FA__LOOP(_row_at)(fa__address(&p->x, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);
@@ -132,17 +132,17 @@ FA__FN_CALLED void FA__LOOP(_again)(FA__LOOP(_flight) * f, const FA__PARAMS *p, 
 /* The sums over a piece of w = d_y gamma and of w n. */
 FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma, int real,
                                      const FA__LOOP(_flight) * f) {
-    enum { LANES = FA__LOOP(_row_LANES), CHAINS = 2 };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRANDS = 2 };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean);
-    FA__CPU_OP(vec) all_w[CHAINS], all_wn[CHAINS];
-    FA__ELEMENT rest[2][LANES];
-    for (int j = 0; j < CHAINS; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
+    FA__CPU_OP(vec) all_w[FA__STRANDS], all_wn[FA__STRANDS];
+    FA__ELEMENT rest[2][FA__FLOATS];
+    for (int j = 0; j < FA__STRANDS; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
     for (int begin = 0, end; begin < real; begin = end) {
         const FA__ELEMENT *s_at = FA__LOOP(_row__from)(rest[0], s, begin, real), *d_at = FA__LOOP(_row__from)(rest[1], d, begin, real);
         end = FA__LOOP(_row__end)(begin, real);
-        for (int i = begin; i < end; i += CHAINS * LANES)
-            for (int j = 0; j < CHAINS && i + j * LANES < end; j++) {
-                const int at = i + j * LANES;
+        for (int i = begin; i < end; i += FA__STRANDS * FA__FLOATS)
+            for (int j = 0; j < FA__STRANDS && i + j * FA__FLOATS < end; j++) {
+                const int at = i + j * FA__FLOATS;
                 FA__CPU_OP(vec) w = FA__LOOP(_row__vector)(d_at + (at - begin)) * *(const FA__CPU_OP(any) *)(gamma + at);
                 all_w[j] += w;
                 all_wn[j] = FA__CPU_OP(fma)(w, FA__LOOP(_row__vector)(s_at + (at - begin)) - mean, all_wn[j]); /* of w n / rstd */
@@ -154,14 +154,14 @@ FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEM
 /* What a piece adds to the sums of columns, if they are wanted, and its gradient, into x. */
 FA__FN_CALLED void FA__LOOP(_gradient)(float *x, float *sum_wn, float *sum_w, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma,
                                        int real, const FA__LOOP(_flight) * f, float w_mean, float wn_mean) {
-    enum { LANES = FA__LOOP(_row_LANES) };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
     const FA__CPU_OP(vec) of_w = FA__CPU_OP(splat)(w_mean), of_wn = FA__CPU_OP(splat)(wn_mean * f->rstd);
-    FA__ELEMENT rest[2][LANES];
+    FA__ELEMENT rest[2][FA__FLOATS];
     for (int begin = 0, end; begin < real; begin = end) {
         const FA__ELEMENT *s_at = FA__LOOP(_row__from)(rest[0], s, begin, real), *d_at = FA__LOOP(_row__from)(rest[1], d, begin, real);
         end = FA__LOOP(_row__end)(begin, real);
-        for (int i = begin; i < end; i += LANES) {
+        for (int i = begin; i < end; i += FA__FLOATS) {
             /* All is loaded before anything is stored: the sums, and often gamma, lie at multiples of 4 KB from each other, and a load
              * waits for a store that has the same last 12 bits. */
             FA__CPU_OP(vec) d_y = FA__LOOP(_row__vector)(d_at + (i - begin)), d_n = d_y * rstd;

@@ -30,8 +30,8 @@ FA__FN void FA__LOOP(_bring)(const FA__PARAMS *p, int64_t row, FA__LOOP(_row_vie
 }
 /* Makes of x and the residual, which are there, what is normalised: floats, in the place of both. */
 FA__FN void FA__LOOP(_mix)(const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * x_view, uint4 *first, int piece, int count) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH) };
-    float x[LENGTH], add[LENGTH];
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
+    float x[FA__LENGTH], add[FA__LENGTH];
     FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(x_view, (uint64_t)(row * p->rows.cols), &p->dropout);
     FA__ROLL
     for (int i = 0; i < count; i++, first += (int)blockDim.x) {
@@ -42,10 +42,10 @@ FA__FN void FA__LOOP(_mix)(const FA__PARAMS *p, int64_t row, const FA__LOOP(_row
             word = *second;
             FA__LOOP(_row__unpack)(add, (const uint32_t *)&word);
             FA__UNROLL
-            for (int k = 0; k < LENGTH; k++) x[k] += add[k];
+            for (int k = 0; k < FA__LENGTH; k++) x[k] += add[k];
         }
         FA__UNROLL
-        for (int k = 0; k < LENGTH; k += 4) *(k ? second : first) = make_uint4(fa__bits(x[k]), fa__bits(x[k + 1]), fa__bits(x[k + 2]), fa__bits(x[k + 3]));
+        for (int k = 0; k < FA__LENGTH; k += 4) *(k ? second : first) = make_uint4(fa__bits(x[k]), fa__bits(x[k + 1]), fa__bits(x[k + 2]), fa__bits(x[k + 3]));
     }
 }
 /* A piece of what is normalised. */
@@ -63,14 +63,14 @@ FA__FN void FA__LOOP(_see)(float *x, const FA__PARAMS *p, uint4 *first) {
 }
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH), RESULTS = FA__LOOP(_SQUARES) + 1 };
-    float x[LENGTH], gamma[LENGTH], beta[LENGTH];
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__RESULTS = FA__LOOP(_SQUARES) + 1 };
+    float x[FA__LENGTH], gamma[FA__LENGTH], beta[FA__LENGTH];
     FA__LOOP(_looks) l = {0.0f, 0.0f, 0.0f, 0.0f};
     const int apart = (int)blockDim.x;
     const FA__LOOP(_row_view) view = FA__LOOP(_open)(&p->x, p, row, team);
     const int pieces = (int)FA__LOOP(_row_pieces)(&view), chunk = p->rows.chunk < pieces ? p->rows.chunk : pieces > 0 ? pieces : 1;
     FA__ROLL
-    for (int look = FA__LOOP(_FIRST_LOOK), fresh = 1; look <= RESULTS; look++, fresh = chunk < pieces) {
+    for (int look = FA__LOOP(_FIRST_LOOK), fresh = 1; look <= FA__RESULTS; look++, fresh = chunk < pieces) {
         FA__ROLL
         for (int from = 0; from < pieces; from += chunk) {
             uint4 *slot = (uint4 *)place->slots + threadIdx.x;
@@ -81,12 +81,12 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                 if (p->rows.tensors > 1) FA__LOOP(_mix)(p, row, &view, slot, from, stop - from);
             }
             FA__ROLL
-            for (int piece = from; look < RESULTS && piece < stop; piece++, slot += apart) {
+            for (int piece = from; look < FA__RESULTS && piece < stop; piece++, slot += apart) {
                 FA__LOOP(_see)(x, p, slot);
                 FA__LOOP(_look)(&l, look, x, &view, piece);
             }
             FA__ROLL
-            for (int piece = from; look == RESULTS && piece < stop; piece++, slot += apart) {
+            for (int piece = from; look == FA__RESULTS && piece < stop; piece++, slot += apart) {
                 FA__LOOP(_see)(x, p, slot);
                 FA__LOOP(_weights)(gamma, p, &view, 0, piece, 0, 0);
                 if (FA__CENTERED) FA__LOOP(_weights)(beta, p, &view, 0, piece, 0, 1);
@@ -95,12 +95,12 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                 for (int is_y = !p->sum.data; is_y < 2; is_y++) {
                     FA__LOOP(_row_view) to = FA__LOOP(_whole)(is_y ? &p->y : &p->sum, p, row, &view);
                     FA__UNROLL
-                    for (int i = 0; is_y && i < LENGTH; i++) x[i] = FA__CENTERED ? (x[i] - l.mean) * l.rstd * gamma[i] + beta[i] : x[i] * l.rstd * gamma[i];
+                    for (int i = 0; is_y && i < FA__LENGTH; i++) x[i] = FA__CENTERED ? (x[i] - l.mean) * l.rstd * gamma[i] + beta[i] : x[i] * l.rstd * gamma[i];
                     FA__LOOP(_row_store)(&to, piece, x);
                 }
             }
         }
-        if (look == RESULTS) break;
+        if (look == FA__RESULTS) break;
         FA__LOOP(_looked)(&l, look, p, team, place);
         if (look < FA__LOOP(_SQUARES) || row >= p->rows.rows || team->thread > 0) continue;
         if (p->rstd) p->rstd[row] = l.rstd;
@@ -110,8 +110,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 
 /* The first pass over rows of several segments, a row at a time, piece by piece: what their sweep needs to know of the whole row. */
 FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH), PRODUCTS = FA__LOOP(_SQUARES) + 1, AHEAD = FA__SLOT_CHUNK - 1 };
-    float x[LENGTH], w[LENGTH], gamma[LENGTH], a = 0.0f, b = 0.0f;
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__PRODUCTS = FA__LOOP(_SQUARES) + 1, FA__AHEAD = FA__SLOT_CHUNK - 1 };
+    float x[FA__LENGTH], w[FA__LENGTH], gamma[FA__LENGTH], a = 0.0f, b = 0.0f;
     FA__LOOP(_looks) l = {0.0f, 0.0f, 0.0f, 0.0f};
     uint4 *slots = (uint4 *)place->slots + threadIdx.x, word;
     const int real = row < p->rows.rows;
@@ -119,10 +119,10 @@ FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *tea
     if (p->rstd && real) l.mean = FA__CENTERED ? p->mean[row] : 0.0f, l.rstd = p->rstd[row];
     const int pieces = (int)FA__LOOP(_row_pieces)(&s), apart = (int)blockDim.x;
     FA__ROLL
-    for (int look = p->rstd ? PRODUCTS : FA__LOOP(_FIRST_LOOK); look <= PRODUCTS; look++) {
+    for (int look = p->rstd ? FA__PRODUCTS : FA__LOOP(_FIRST_LOOK); look <= FA__PRODUCTS; look++) {
         FA__ROLL
-        for (int piece = -AHEAD; piece < pieces; piece++) { /* slots take turns */
-            const int next = piece + AHEAD, turn = piece % FA__SLOT_CHUNK * apart;
+        for (int piece = -FA__AHEAD; piece < pieces; piece++) { /* slots take turns */
+            const int next = piece + FA__AHEAD, turn = piece % FA__SLOT_CHUNK * apart;
             if (next < pieces) {
                 uint4 *slot = slots + next % FA__SLOT_CHUNK * apart;
                 FA__LOOP(_row_bring)(slot, &s, next);
@@ -130,23 +130,23 @@ FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *tea
             }
             fa_sm80_copy_commit();
             if (piece < 0) continue;
-            fa_sm80_copy_wait(AHEAD);
+            fa_sm80_copy_wait(FA__AHEAD);
             word = slots[turn];
             FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
-            if (look < PRODUCTS) {
+            if (look < FA__PRODUCTS) {
                 FA__LOOP(_look)(&l, look, x, &s, piece);
                 continue;
             }
             FA__UNROLL
-            for (int i = 0; i < LENGTH; i++) x[i] -= l.mean;
+            for (int i = 0; i < FA__LENGTH; i++) x[i] -= l.mean;
             word = FA__LOOP(_second)(p, slots)[turn];
             FA__LOOP(_row__unpack)(w, (const uint32_t *)&word);
             FA__LOOP(_weights)(gamma, p, &s, 0, piece, 0, 0);
             FA__UNROLL
-            for (int i = 0; i < LENGTH; i++) w[i] *= gamma[i];
-            a += FA__LOOP(_reduce_sum_of)(w, LENGTH), b += FA__LOOP(_reduce_dot_of)(w, x, LENGTH);
+            for (int i = 0; i < FA__LENGTH; i++) w[i] *= gamma[i];
+            a += FA__LOOP(_reduce_sum_of)(w, FA__LENGTH), b += FA__LOOP(_reduce_dot_of)(w, x, FA__LENGTH);
         }
-        if (look < PRODUCTS) FA__LOOP(_looked)(&l, look, p, team, place);
+        if (look < FA__PRODUCTS) FA__LOOP(_looked)(&l, look, p, team, place);
     }
     FA__LOOP(_reduce_sum2)(&a, &b, team, place->shared);
     if (!real || team->thread > 0) return;

@@ -58,12 +58,12 @@ FA__FN void FA__LOOP(_peek)(FA__LOOP(_known) * k, const FA__PARAMS *p, int64_t r
 
 /* A look at a piece, of which `left` elements are the row's. */
 FA__FN void FA__LOOP(_look)(FA__LOOP(_looks) * l, int look, float *x, int64_t left) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH) };
-    const int real = left < 0 ? 0 : left < LENGTH ? (int)left : LENGTH;
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
+    const int real = left < 0 ? 0 : left < FA__LENGTH ? (int)left : FA__LENGTH;
     if (look == FA__LOOP(_MEAN)) l->number += (float)real;
     FA__UNROLL
-    for (int i = 0; i < LENGTH; i++) x[i] = i < real ? x[i] - l->mean : 0.0f;
-    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, LENGTH) : FA__LOOP(_reduce_dot_of)(x, x, LENGTH);
+    for (int i = 0; i < FA__LENGTH; i++) x[i] = i < real ? x[i] - l->mean : 0.0f;
+    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, FA__LENGTH) : FA__LOOP(_reduce_dot_of)(x, x, FA__LENGTH);
 }
 
 /* The statistics, if they were not given. */
@@ -86,8 +86,8 @@ FA__FN void FA__LOOP(_again)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned
 
 /* A thread's weights of a piece, in slots like those. */
 FA__FN float4 *FA__LOOP(_weight_slot)(float4 *kept, int piece) {
-    enum { FOURS = FA__LOOP(_row_LENGTH) / 4 };
-    return kept + ((int)threadIdx.x & ~31) * FA__PIECES * FOURS + ((int)threadIdx.x & 31) + piece * 32 * FOURS;
+    enum { FA__FOURS = FA__LOOP(_row_LENGTH) / 4 };
+    return kept + ((int)threadIdx.x & ~31) * FA__PIECES * FA__FOURS + ((int)threadIdx.x & 31) + piece * 32 * FA__FOURS;
 }
 FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
     FA__UNROLL
@@ -100,11 +100,11 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
 /* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
 FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots, fa_team *team,
                               FA__LOOP(_place) * place, FA__LOOP(_shares) * shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH) };
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
     const float *found = p->sums.row_values + 4 * (part->cols ? part->row : 0);
-    float x[LENGTH], d[LENGTH], gamma[LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
+    float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
     if (FA__CUT && p->sums.row_values) k->mean = found[0], k->rstd = found[1];
     else if (!p->rstd) FA__LOOP(_again)(k, p, slots, &s, team, place);
     FA__UNROLL
@@ -112,20 +112,20 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
         FA__LOOP(_take)(x, slots, p, &s, team, piece);
         FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) { /* the weights come later: now there are no registers for them */
-            float *sum = sums + piece * LENGTH + i;
+        for (int i = 0; i < FA__LENGTH; i++) { /* the weights come later: now there are no registers for them */
+            float *sum = sums + piece * FA__LENGTH + i;
             x[i] = FA__CENTERED ? (x[i] - k->mean) * k->rstd : x[i] * k->rstd;
             sum[0] = fmaf(d[i], x[i], sum[0]);
-            if (FA__CENTERED) sum[FA__PIECES * LENGTH] += d[i];
+            if (FA__CENTERED) sum[FA__PIECES * FA__LENGTH] += d[i];
         }
         FA__LOOP(_kept)(gamma, kept, piece);
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) {
+        for (int i = 0; i < FA__LENGTH; i++) {
             d[i] *= gamma[i];
-            if (FA__LOOP(_HOLDS)) n_kept[piece * LENGTH + i] = x[i], w_kept[piece * LENGTH + i] = d[i];
+            if (FA__LOOP(_HOLDS)) n_kept[piece * FA__LENGTH + i] = x[i], w_kept[piece * FA__LENGTH + i] = d[i];
         }
-        if (FA__CENTERED) w_sum += FA__LOOP(_reduce_sum_of)(d, LENGTH);
-        wn_sum += FA__LOOP(_reduce_dot_of)(d, x, LENGTH);
+        if (FA__CENTERED) w_sum += FA__LOOP(_reduce_sum_of)(d, FA__LENGTH);
+        wn_sum += FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
     }
     k->w = w_sum, k->wn = wn_sum;
     if (FA__CUT && p->sums.row_values) {
@@ -155,29 +155,29 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
 /* Writes the gradients of a row. */
 FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots,
                              const fa_team *team, float4 *kept, const float *n_kept, const float *w_kept) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH) };
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const float by = -k->wn * k->rstd * k->rstd, base = -k->w * k->rstd;
     const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_sum = FA__LOOP(_span_of)(&p->d_sum, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_x = FA__LOOP(_span_of)(&p->d_x, part->row, part->first, part->cols);
     const int drops = p->dropout.threshold > 0 && p->d_x.data;
-    float x[LENGTH], d[LENGTH], gamma[LENGTH];
-#define FA__GRADIENT(held)                                                                                                                             \
-    if (held) {                                                                                                                                        \
-        FA__UNROLL                                                                                                                                     \
-        for (int i = 0; i < LENGTH; i++) x[i] = fmaf(n_kept[piece * LENGTH + i], -k->wn * k->rstd, fmaf(w_kept[piece * LENGTH + i], k->rstd, base));   \
-    } else {                                                                                                                                           \
-        FA__LOOP(_take)(x, slots, p, &s, team, piece);                                                                                                 \
-        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);                                                                          \
-        FA__LOOP(_kept)(gamma, kept, piece);                                                                                                           \
-        FA__UNROLL                                                                                                                                     \
-        for (int i = 0; i < LENGTH; i++) x[i] = fmaf(d[i] * gamma[i], k->rstd, FA__CENTERED ? fmaf(x[i] - k->mean, by, base) : x[i] * by);             \
-    }                                                                                                                                                  \
-    if (p->d_sum.data) {                                                                                                                               \
-        FA__LOOP(_take)(d, slots + 2 * p->rows.slot_bytes, p, &d_sum, team, piece);                                                                    \
-        FA__UNROLL                                                                                                                                     \
-        for (int i = 0; i < LENGTH; i++) x[i] += d[i];                                                                                                 \
+    float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH];
+#define FA__GRADIENT(held)                                                                                                                                       \
+    if (held) {                                                                                                                                                  \
+        FA__UNROLL                                                                                                                                               \
+        for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(n_kept[piece * FA__LENGTH + i], -k->wn * k->rstd, fmaf(w_kept[piece * FA__LENGTH + i], k->rstd, base)); \
+    } else {                                                                                                                                                     \
+        FA__LOOP(_take)(x, slots, p, &s, team, piece);                                                                                                           \
+        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);                                                                                    \
+        FA__LOOP(_kept)(gamma, kept, piece);                                                                                                                     \
+        FA__UNROLL                                                                                                                                               \
+        for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(d[i] * gamma[i], k->rstd, FA__CENTERED ? fmaf(x[i] - k->mean, by, base) : x[i] * by);                   \
+    }                                                                                                                                                            \
+    if (p->d_sum.data) {                                                                                                                                         \
+        FA__LOOP(_take)(d, slots + 2 * p->rows.slot_bytes, p, &d_sum, team, piece);                                                                              \
+        FA__UNROLL                                                                                                                                               \
+        for (int i = 0; i < FA__LENGTH; i++) x[i] += d[i];                                                                                                       \
     }
     if (FA__EVEN && !p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
         if (!p->d_x.data) return;

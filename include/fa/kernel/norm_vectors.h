@@ -40,8 +40,8 @@ FA__FN void FA__LOOP(_get)(float *x, const uint4 *slot, const uint4 *next, const
 }
 /* Writes the columns from `col` on. All lanes of a warp call it. */
 FA__FN void FA__LOOP(_put)(const FA__LOOP(_span) * s, const fa_team *team, FA__LOOP(_index) col, const float *x) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH), WIDE = (int)sizeof(FA__ELEMENT) };
-    char *to = s->first + col * WIDE;
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__BYTES = (int)sizeof(FA__ELEMENT) };
+    char *to = s->first + col * FA__BYTES;
     uint32_t raw[8];
     FA__LOOP(_row__pack)(raw + 4, x);
 #if FA__EVEN
@@ -50,9 +50,9 @@ FA__FN void FA__LOOP(_put)(const FA__LOOP(_span) * s, const fa_team *team, FA__L
 #else
     /* The first lane has no vector before its own, the last one none behind: what they have of such a vector they write by
      * elements. So does whoever has the row's end. */
-    const int phase = FA__LOOP(_phase)(s), own = phase ? LENGTH - phase / WIDE : LENGTH, left = s->cols - col < 2 * LENGTH ? (int)(s->cols - col) : 2 * LENGTH;
+    const int phase = FA__LOOP(_phase)(s), own = phase ? FA__LENGTH - phase / FA__BYTES : FA__LENGTH, left = s->cols - col < 2 * FA__LENGTH ? (int)(s->cols - col) : 2 * FA__LENGTH;
     const int lanes = team->threads < 32 ? team->threads : 32, lane = (int)threadIdx.x & (lanes - 1);
-    const int full = (!phase || lane > 0) && own <= left, next = !phase || (lane + 1 < lanes && LENGTH + own <= left);
+    const int full = (!phase || lane > 0) && own <= left, next = !phase || (lane + 1 < lanes && FA__LENGTH + own <= left);
     uint32_t words[4];
     FA__UNROLL
     for (int i = 0; i < 4; i++) { /* whatever the phase: that of another team's row in the warp may differ */
@@ -63,9 +63,9 @@ FA__FN void FA__LOOP(_put)(const FA__LOOP(_span) * s, const fa_team *team, FA__L
     if (full) fa_sm80_store16(to - phase, words);
     if (full && next) return;
     FA__UNROLL
-    for (int i = 0; i < LENGTH; i++) {
+    for (int i = 0; i < FA__LENGTH; i++) {
         if ((i < own ? full : next) || i >= left) continue;
-        if (WIDE == 2) ((uint16_t *)to)[i] = (uint16_t)(raw[4 + i / 2] >> i % 2 * 16);
+        if (FA__BYTES == 2) ((uint16_t *)to)[i] = (uint16_t)(raw[4 + i / 2] >> i % 2 * 16);
         else ((uint32_t *)to)[i] = raw[4 + i % 4];
     }
 #endif

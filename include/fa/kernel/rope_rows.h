@@ -64,16 +64,16 @@ FA__FN FA__ELEMENT *FA__LOOP(__head)(const FA__PARAMS *p, const fa_tensor *tenso
 }
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { HEADS = FA__ROPE_HEADS, LENGTH = FA__LOOP(_row_LENGTH) };
-    FA__STATIC_ASSERT(FA__LANES == 1 || LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
-    float a[LENGTH], b[LENGTH], c[LENGTH], s[LENGTH];
+    enum { FA__HEADS = FA__ROPE_HEADS, FA__LENGTH = FA__LOOP(_row_LENGTH) };
+    FA__STATIC_ASSERT(FA__LANES == 1 || FA__LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
+    float a[FA__LENGTH], b[FA__LENGTH], c[FA__LENGTH], s[FA__LENGTH];
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
     const int small = p->rows.rows <= INT32_MAX;
     const int64_t outer = fa__quotient(at.row, p->inner, p->by_inner, small), number = at.row - outer * p->inner;
     const int64_t batch = fa__quotient(outer, p->outer, p->by_outer, small), other = outer - batch * p->outer;
     const int64_t token = p->by_token ? other : number;
     /* Of HEADS heads each, the groups of a token take turns: what they read at a time lies together. */
-    const int begin = (int)(p->by_token ? number : other) * HEADS, step = p->groups * HEADS, end = at.cols == 0 ? begin : p->all_heads;
+    const int begin = (int)(p->by_token ? number : other) * FA__HEADS, step = p->groups * FA__HEADS, end = at.cols == 0 ? begin : p->all_heads;
     const int64_t rest = 2 * (int64_t)p->half - p->second - at.first;
     const int position = p->positions ? fa__load_int(p->positions + batch * p->seqlen + token) : p->offset + (int)token;
     const FA__LOOP(_row_view) first = FA__LOOP(_row_at)(NULL, at.cols, team);
@@ -83,10 +83,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int head = begin; head < end; head += step) {
         /* Before the first loads: 2 to 3 % faster for few tokens than behind them on an H200. */
         if (head == begin && looks) FA__LOOP(__look_up)(c, s, &first, p, at.first, position);
-        const FA__ELEMENT *from[HEADS];
-        FA__LOOP(_row_held) held[HEADS][2];
+        const FA__ELEMENT *from[FA__HEADS];
+        FA__LOOP(_row_held) held[FA__HEADS][2];
         FA__UNROLL
-        for (int i = 0; i < HEADS; i++) {
+        for (int i = 0; i < FA__HEADS; i++) {
             from[i] = FA__LOOP(__head)(p, p->from, batch, token, head + i < end ? head + i : head) + at.first;
             FA__LOOP(_row_view) in = FA__LOOP(_row_like)(from[i], &first), in2 = FA__LOOP(_row_like)(from[i] + p->second, &second);
             FA__LOOP(_row_hold)(&held[i][0], FA__LOOP(_slots)(place, p, 2 * i), &in, 0.0f);
@@ -102,7 +102,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         }
         FA__LOOP(_row_wait)();
         FA__UNROLL
-        for (int i = 0; i < HEADS; i++) {
+        for (int i = 0; i < FA__HEADS; i++) {
             if (head + i < end) {
                 FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head + i) + at.first;
                 FA__LOOP(_row_view) in = FA__LOOP(_row_like)(from[i], &first), in2 = FA__LOOP(_row_like)(from[i] + p->second, &second);
@@ -130,7 +130,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     /* What is not rotated: this segment's share of it, unless it is in its place. */
     const int64_t tail = 2 * (int64_t)p->half + (p->cut.count > 1 ? at.first / p->cut.length * p->tail_step : 0);
     const int64_t left = p->head_dim - tail;
-    for (int head = left > 0 ? begin : end; head < end; head += head % HEADS == HEADS - 1 ? step - HEADS + 1 : 1) {
+    for (int head = left > 0 ? begin : end; head < end; head += head % FA__HEADS == FA__HEADS - 1 ? step - FA__HEADS + 1 : 1) {
         const FA__ELEMENT *from = FA__LOOP(__head)(p, p->from, batch, token, head) + tail;
         FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head) + tail;
         if (from == to) continue;

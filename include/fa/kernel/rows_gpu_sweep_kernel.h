@@ -11,8 +11,8 @@
 #include <fa/kernel/rows_gpu_parts.h>
 
 static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_backward)(const __grid_constant__ FA__PARAMS p) {
-    enum { LENGTH = FA__LOOP(_row_LENGTH), HELD = FA__PIECES * LENGTH };
-    float sums[FA__SUMS * HELD], n[HELD], w[HELD];
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__HELD = FA__PIECES * FA__LENGTH };
+    float sums[FA__SUMS * FA__HELD], n[FA__HELD], w[FA__HELD];
     FA__LOOP(_shares) *shares = (FA__LOOP(_shares) *)fa__shared;
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)(shares + 1), NULL, NULL, 0};
     float4 *kept = (float4 *)(place.shared + 1);
@@ -24,14 +24,14 @@ static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_
     const int64_t first = FA__WHOLE ? 0 : segment * p.sums.length, left = p.rows.cols - first;
     const int cols = FA__WHOLE ? (int)p.rows.cols : (int)(left < p.sums.length ? left : p.sums.length), step = (int)p.sums.workers * p.rows.teams;
     FA__UNROLL
-    for (int i = 0; i < FA__SUMS * HELD; i++) sums[i] = 0.0f;
+    for (int i = 0; i < FA__SUMS * FA__HELD; i++) sums[i] = 0.0f;
     FA__ROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         const int col = FA__LOOP(_column)(&team, piece);
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i++) w[i] = p.gamma && col + i < cols ? fa_load_element(p.gamma, first + col + i, FA_WEIGHT_DTYPE) : 1.0f;
+        for (int i = 0; i < FA__LENGTH; i++) w[i] = p.gamma && col + i < cols ? fa_load_element(p.gamma, first + col + i, FA_WEIGHT_DTYPE) : 1.0f;
         FA__UNROLL
-        for (int i = 0; i < LENGTH; i += 4) FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32] = make_float4(w[i], w[i + 1], w[i + 2], w[i + 3]);
+        for (int i = 0; i < FA__LENGTH; i += 4) FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32] = make_float4(w[i], w[i + 1], w[i + 2], w[i + 3]);
     }
 
     /* In turn i row i of the team is finished, and row i + stages - 1 started, where row i - 1 was. */
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_
     FA__ROLL
     for (int half = p.rows.teams / 2; half > 0; half /= 2)
         FA__UNROLL
-        for (int i = 0; i < FA__SUMS * HELD; i += 4) { /* as many as a slot has room for */
+        for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) { /* as many as a slot has room for */
             __syncthreads();
             if (mine >= half && mine < 2 * half) shared[0] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
             __syncthreads();
@@ -90,9 +90,9 @@ static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_
         }
     if (mine > 0) return;
     FA__UNROLL
-    for (int i = 0; i < FA__SUMS * HELD; i += 4) {
-        const int col = FA__LOOP(_column)(&team, i % HELD / LENGTH) + i % LENGTH;
-        float *to = p.sums.partial + (worker * FA__SUMS + i / HELD) * p.sums.pitch + first + col;
+    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) {
+        const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
+        float *to = p.sums.partial + (worker * FA__SUMS + i / FA__HELD) * p.sums.pitch + first + col;
         if (col < cols) *(float4 *)to = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]); /* there is room to a multiple of 16 */
     }
 }

@@ -21,12 +21,12 @@ typedef struct fa_tensor_map {
 static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
                                                  int batch, int heads, int seqlen, int cols, int box_rows) {
     enum {
-        FLOAT16 = 6,
-        BFLOAT16 = 9,
-        INTERLEAVE_NONE = 0,
-        SWIZZLE_128B = 3,
-        L2_PROMOTION_256B = 3,
-        OUTSIDE_IS_ZERO = 0
+        FA__FLOAT16 = 6,
+        FA__BFLOAT16 = 9,
+        FA__INTERLEAVE_NONE = 0,
+        FA__SWIZZLE_128B = 3,
+        FA__L2_PROMOTION_256B = 3,
+        FA__OUTSIDE_IS_ZERO = 0
     };
     typedef int (*encode_tiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *size,
                                 const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,
@@ -61,8 +61,8 @@ static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map
     for (int i = 0; i < 3; i++)
         if (size[i + 1] == 1) stride[i] = ((uint64_t)cols * 2 + 15) / 16 * 16;
     int result =
-        ((encode_tiled)entry)(map, dtype == FA_F16 ? FLOAT16 : BFLOAT16, 4, tensor.data, size, stride, box,
-                              element_stride, INTERLEAVE_NONE, SWIZZLE_128B, L2_PROMOTION_256B, OUTSIDE_IS_ZERO);
+        ((encode_tiled)entry)(map, dtype == FA_F16 ? FA__FLOAT16 : FA__BFLOAT16, 4, tensor.data, size, stride, box,
+                              element_stride, FA__INTERLEAVE_NONE, FA__SWIZZLE_128B, FA__L2_PROMOTION_256B, FA__OUTSIDE_IS_ZERO);
     if (result != 0)
         return FA__FAIL(
             FA_ERROR_CUDA,

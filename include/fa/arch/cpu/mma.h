@@ -32,7 +32,7 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
 #define FA__EACH_ROW(X, n) X(0, n) X(1, n) X(2, n) X(3, n)
 #define FA__EACH_COLUMN(X) X(0) X(1) X(2) X(3) X(4) X(5)
 #define FA__EACH_COLUMN_OF(X, k) X(0, k) X(1, k) X(2, k) X(3, k) X(4, k) X(5, k)
-#define FA__AT_C(m, n) (*(FA__VEC *)(c + (n)*FA_M + (m)*LANES))
+#define FA__AT_C(m, n) (*(FA__VEC *)(c + (n)*FA_M + (m)*FA__FLOATS))
 #define FA__DECLARE_C(m, n) FA__VEC c##m##n = zero;
 #define FA__ADD_C(m, n) \
     if (m < vectors && n < columns) FA__AT_C(m, n) += c##m##n;
@@ -40,13 +40,13 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
     if (m < vectors && n < columns) FA__AT_C(m, n) = c##m##n;
 #define FA__STEP_C(m, n) \
     if (m < vectors) c##m##n = FA__CPU_OP(fma)(a##m, x, c##m##n);
-#define FA__LOAD_A(m, k) FA__VEC a##m = m < vectors ? *(const FA__VEC *)(a + (k)*FA_M + m * LANES) : zero;
+#define FA__LOAD_A(m, k) FA__VEC a##m = m < vectors ? *(const FA__VEC *)(a + (k)*FA_M + m * FA__FLOATS) : zero;
 #define FA__DECLARE(n) FA__EACH_ROW(FA__DECLARE_C, n)
 #define FA__ADD(n) FA__EACH_ROW(FA__ADD_C, n)
 #define FA__STORE(n) FA__EACH_ROW(FA__STORE_C, n)
 #define FA__COLUMN(n, k) \
     if (n < columns) { \
-        FA__VEC x = FA__CPU_OP(splat)(b[(n)*B_COLUMN + (k)*B_ROW]); \
+        FA__VEC x = FA__CPU_OP(splat)(b[(n)*FA__B_COLUMN + (k)*FA__B_ROW]); \
         FA__EACH_ROW(FA__STEP_C, n) \
     }
 #define FA__STEP(k) \
@@ -57,13 +57,13 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
 FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vectors, int columns, int steps,
                              int accumulate) {
     enum {
-        LANES = FA__CPU_LANES(FA__ISA),
-        B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
-        B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1
+        FA__FLOATS = FA__CPU_LANES(FA__ISA),
+        FA__B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
+        FA__B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1
     };
     const FA__VEC zero = FA__CPU_OP(splat)(0.0f);
     FA__EACH_COLUMN(FA__DECLARE)
-    for (int k = 0; k < steps; k += 2, a += 2 * FA_M, b += 2 * B_ROW) {
+    for (int k = 0; k < steps; k += 2, a += 2 * FA_M, b += 2 * FA__B_ROW) {
         FA__STEP(0) FA__STEP(1)
     }
     if (accumulate) {
@@ -76,26 +76,26 @@ FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vecto
 /* All of C. K goes in chunks whose panel of A (32 KB with AVX-512) stays in the first-level cache for all columns. */
 FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accumulate) {
     enum {
-        LANES = FA__CPU_LANES(FA__ISA),
-        MOST = LANES == 16 ? 4 : 2, /* vectors of a panel: a divisor of the rows' */
-        VECTORS = FA_M / LANES % MOST == 0            ? MOST
-                  : FA_M / LANES % 3 == 0 && MOST > 3 ? 3
-                  : FA_M / LANES % 2 == 0             ? 2
+        FA__FLOATS = FA__CPU_LANES(FA__ISA),
+        FA__MOST = FA__FLOATS == 16 ? 4 : 2, /* vectors of a panel: a divisor of the rows' */
+        FA__VECTORS = FA_M / FA__FLOATS % FA__MOST == 0            ? FA__MOST
+                  : FA_M / FA__FLOATS % 3 == 0 && FA__MOST > 3 ? 3
+                  : FA_M / FA__FLOATS % 2 == 0             ? 2
                                                       : 1,
-        SIXES = FA__CPU_FUSED(FA__ISA) ? FA_N / 6 - (FA_N % 6 == 2) : 0, /* without it, products need registers too */
-        B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
-        B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1,
-        CHUNKS = (FA_K + 127) / 128,
-        CHUNK = (FA_K / 4 + CHUNKS - 1) / CHUNKS * 4
+        FA__SIXES = FA__CPU_FUSED(FA__ISA) ? FA_N / 6 - (FA_N % 6 == 2) : 0, /* without it, products need registers too */
+        FA__B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
+        FA__B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1,
+        FA__CHUNKS = (FA_K + 127) / 128,
+        FA__CHUNK = (FA_K / 4 + FA__CHUNKS - 1) / FA__CHUNKS * 4
     };
-    for (int m = 0; m < FA_M; m += VECTORS * LANES)
-        for (int k = 0; k < FA_K; k += CHUNK) {
-            int steps = FA_K - k < CHUNK ? FA_K - k : CHUNK, add = accumulate | (k > 0);
-            const float *from = b + k * B_ROW;
-            for (int n = 0; n < SIXES * 6; n += 6)
-                FA__MMA(__panel)(c + n * FA_M + m, a + k * FA_M + m, from + n * B_COLUMN, VECTORS, 6, steps, add);
-            for (int n = SIXES * 6; n < FA_N; n += 4)
-                FA__MMA(__panel)(c + n * FA_M + m, a + k * FA_M + m, from + n * B_COLUMN, VECTORS, 4, steps, add);
+    for (int m = 0; m < FA_M; m += FA__VECTORS * FA__FLOATS)
+        for (int k = 0; k < FA_K; k += FA__CHUNK) {
+            int steps = FA_K - k < FA__CHUNK ? FA_K - k : FA__CHUNK, add = accumulate | (k > 0);
+            const float *from = b + k * FA__B_ROW;
+            for (int n = 0; n < FA__SIXES * 6; n += 6)
+                FA__MMA(__panel)(c + n * FA_M + m, a + k * FA_M + m, from + n * FA__B_COLUMN, FA__VECTORS, 6, steps, add);
+            for (int n = FA__SIXES * 6; n < FA_N; n += 4)
+                FA__MMA(__panel)(c + n * FA_M + m, a + k * FA_M + m, from + n * FA__B_COLUMN, FA__VECTORS, 4, steps, add);
         }
 }
 

@@ -12,19 +12,19 @@ FA__FN fa_team FA__RED(_team)(int threads) {
 FA__FN fa_team FA__RED(_cluster)(int blocks) { return FA__RED(_team)(blocks); }
 
 /* Four vectors at a time, what is left one at a time: NEXT(chain, i) takes in the vector at i, FOLD joins two chains. */
-#define FA__REDUCE(FIRST, NEXT, FOLD)                                                                          \
-    enum { LANES = FA__CPU_LANES(FA__ISA) };                                                                   \
-    FA__CPU_OP(vec) c0 = FA__CPU_OP(splat)(FIRST), c1 = c0, c2 = c0, c3 = c0;                                  \
-    int i = 0;                                                                                                 \
-    for (; i + 4 * LANES <= count; i += 4 * LANES) {                                                           \
-        NEXT(c0, i)                                                                                            \
-        NEXT(c1, i + LANES)                                                                                    \
-        NEXT(c2, i + 2 * LANES)                                                                                \
-        NEXT(c3, i + 3 * LANES)                                                                                \
-    }                                                                                                          \
-    for (; i + LANES <= count; i += LANES) { NEXT(c0, i) }                                                     \
-    FOLD(c0, c1)                                                                                               \
-    FOLD(c2, c3)                                                                                               \
+#define FA__REDUCE(FIRST, NEXT, FOLD)                                         \
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };                             \
+    FA__CPU_OP(vec) c0 = FA__CPU_OP(splat)(FIRST), c1 = c0, c2 = c0, c3 = c0; \
+    int i = 0;                                                                \
+    for (; i + 4 * FA__FLOATS <= count; i += 4 * FA__FLOATS) {                \
+        NEXT(c0, i)                                                           \
+        NEXT(c1, i + FA__FLOATS)                                              \
+        NEXT(c2, i + 2 * FA__FLOATS)                                          \
+        NEXT(c3, i + 3 * FA__FLOATS)                                          \
+    }                                                                         \
+    for (; i + FA__FLOATS <= count; i += FA__FLOATS) { NEXT(c0, i) }          \
+    FOLD(c0, c1)                                                              \
+    FOLD(c2, c3)                                                              \
     FOLD(c0, c2)
 
 #define FA__MAX_NEXT(c, at) c = FA__CPU_OP(max)(*(const FA__CPU_OP(any) *)(x + (at)), c);

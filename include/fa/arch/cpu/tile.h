@@ -44,12 +44,12 @@ enum { FA__TILE(_TOGETHER) = FA_ROWS % 16 == 0 ? 16 : 1 };
 
 /* Copies TOGETHER rows of FA_COLS elements between an array of rows and the tile, in which they begin at x. */
 FA__FN void FA__TILE(__transpose)(float *x, float *rows, int to_tile) {
-    enum { TOGETHER = FA__TILE(_TOGETHER), STEP = TOGETHER == 16 ? 4 : 1, LANES = FA__CPU_LANES(FA__ISA) };
-    for (int col = 0; col < FA_COLS; col += STEP)
-        for (int row = 0; row < TOGETHER; row += STEP == 1 ? 1 : to_tile ? LANES : 4) {
+    enum { FA__TOGETHER = FA__TILE(_TOGETHER), FA__STRIDE = FA__TOGETHER == 16 ? 4 : 1, FA__FLOATS = FA__CPU_LANES(FA__ISA) };
+    for (int col = 0; col < FA_COLS; col += FA__STRIDE)
+        for (int row = 0; row < FA__TOGETHER; row += FA__STRIDE == 1 ? 1 : to_tile ? FA__FLOATS : 4) {
             float *in_tile = x + col * FA_ROWS + row, *in_rows = rows + row * FA_COLS + col;
-            if (STEP == 1 && to_tile) *in_tile = *in_rows;
-            else if (STEP == 1) *in_rows = *in_tile;
+            if (FA__STRIDE == 1 && to_tile) *in_tile = *in_rows;
+            else if (FA__STRIDE == 1) *in_rows = *in_tile;
             else if (to_tile) {
                 FA__CPU_OP(vec) column[4];
                 FA__CPU_OP(columns)(column, in_rows, FA_COLS);

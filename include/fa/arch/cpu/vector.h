@@ -41,9 +41,9 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(columns)(FA__CPU_OP(vec) column[4], cons
 
 /* x[i] = 2^x[i] */
 FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
-    enum { LANES = FA__CPU_LANES(FA__ISA) };
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };
     int i = 0;
-    for (; i + LANES <= n; i += LANES) {
+    for (; i + FA__FLOATS <= n; i += FA__FLOATS) {
         FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(x + i);
         *at = FA__CPU_OP(exp2)(*at);
     }
@@ -53,9 +53,9 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
 /* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i] */
 FA__CPU_INLINE(FA__ISA)
 void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, int wide) {
-    enum { LANES = FA__CPU_LANES(FA__ISA) };
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };
     int i = 0;
-    for (; i + LANES <= n; i += LANES) {
+    for (; i + FA__FLOATS <= n; i += FA__FLOATS) {
         FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(s + i), *total = (FA__CPU_OP(any) *)(sum + i);
         FA__CPU_OP(vec) factor = FA__CPU_OP(splat)(scale), add = *(const FA__CPU_OP(any) *)(offset + i);
         FA__CPU_OP(vec)

@@ -21,14 +21,14 @@ typedef struct FA__MMA(_a) {
 
 /* A fragments from the accumulator of a product whose N is this one's K: an accumulator's layout is that of A. */
 FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) {
-    enum { COLS = FA__MMA(_K) / 4 };
+    enum { FA__OWNED = FA__MMA(_K) / 4 };
 #pragma unroll
     for (int m = 0; m < FA__MMA(_BLOCKS); m++)
 #pragma unroll
         for (int k = 0; k < FA__MMA(_K) / 16; k++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const float *from = acc + (2 * m + i % 2) * COLS + 4 * k + i / 2 * 2;
+                const float *from = acc + (2 * m + i % 2) * FA__OWNED + 4 * k + i / 2 * 2;
                 a->x[(m * (FA__MMA(_K) / 16) + k) * 4 + i] = FA__HALF(pack)(from[0], from[1]);
             }
 }
@@ -96,14 +96,14 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
 
 /* Writes the accumulator, rounded, into an FA_OPERAND_A tile of FA_M x FA_N. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {
-    enum { PITCH = FA__SM80_PITCH(FA_N, 2) };
-    unsigned char *at = (unsigned char *)tile + FA__MMA(_row)(thread, 0) * PITCH + FA__MMA(_col)(thread, 0) * 2;
+    enum { FA__LINE_BYTES = FA__SM80_PITCH(FA_N, 2) };
+    unsigned char *at = (unsigned char *)tile + FA__MMA(_row)(thread, 0) * FA__LINE_BYTES + FA__MMA(_col)(thread, 0) * 2;
 #pragma unroll
     for (int r = 0; r < FA__MMA(_ROWS); r++)
 #pragma unroll
         for (int c = 0; c < FA__MMA(_COLS); c += 2) {
             const float *from = acc->x + r * FA__MMA(_COLS) + c;
-            *(uint32_t *)(at + (r / 2 * 16 + r % 2 * 8) * PITCH + FA__MMA(_col_offset)(c) * 2) = FA__HALF(pack)(from[0], from[1]);
+            *(uint32_t *)(at + (r / 2 * 16 + r % 2 * 8) * FA__LINE_BYTES + FA__MMA(_col_offset)(c) * 2) = FA__HALF(pack)(from[0], from[1]);
         }
 }
 #undef FA__HALF

@@ -175,16 +175,16 @@ FA__FN void FA__MMA(_unscale)(FA__MMA(_acc) * acc, const void *a_tile, const voi
 
 /* Writes the accumulator into an FA_OPERAND_A tile of FA_M x FA_N floats. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {
-    enum { PITCH = FA__SM80_PITCH(FA_N, 4) };
+    enum { FA__LINE_BYTES = FA__SM80_PITCH(FA_N, 4) };
     int col = FA__MMA(_col)(thread, 0);
-    unsigned char *at = (unsigned char *)tile + FA__MMA(_row)(thread, 0) * PITCH + col * 4;
+    unsigned char *at = (unsigned char *)tile + FA__MMA(_row)(thread, 0) * FA__LINE_BYTES + col * 4;
 #pragma unroll
     for (int r = 0; r < FA__MMA(_ROWS); r++)
 #pragma unroll
         for (int c = 0; c < FA__MMA(_COLS); c += 2) {
             const float *from = acc->x + r * FA__MMA(_COLS) + c;
             if (FA__MMA(_N) == FA_N || col + FA__MMA(_col_offset)(c) < FA_N)
-                *(float2 *)(at + (r / 2 * 16 + r % 2 * 8) * PITCH + FA__MMA(_col_offset)(c) * 4) = make_float2(from[0], from[1]);
+                *(float2 *)(at + (r / 2 * 16 + r % 2 * 8) * FA__LINE_BYTES + FA__MMA(_col_offset)(c) * 4) = make_float2(from[0], from[1]);
         }
 }
 #undef FA__CHAIN

@@ -16,9 +16,9 @@
 enum { FA__MMA(_WIDTH) = FA_B == FA_OPERAND_B ? 1 : FA_N % 32 == 0 ? 4 : FA_N % 16 == 0 ? 2 : 1 };
 
 FA__FN int FA__MMA(_col_offset)(int c) {
-    enum { WIDTH = FA__MMA(_WIDTH) };
+    enum { FA__BLOCKS_WIDE = FA__MMA(_WIDTH) };
     int block = c / 2;
-    return block / WIDTH * (8 * WIDTH) + block % WIDTH + c % 2 * WIDTH;
+    return block / FA__BLOCKS_WIDE * (8 * FA__BLOCKS_WIDE) + block % FA__BLOCKS_WIDE + c % 2 * FA__BLOCKS_WIDE;
 }
 FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * (2 * FA__MMA(_WIDTH)) + FA__MMA(_col_offset)(c); }
 
@@ -41,14 +41,14 @@ typedef struct FA__MMA(_a) {
 } FA__MMA(_a);
 
 FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) {
-    enum { COLS = FA__MMA(_K) / 4 };
+    enum { FA__OWNED = FA__MMA(_K) / 4 };
 #pragma unroll
     for (int m = 0; m < FA__MMA(_BLOCKS); m++)
 #pragma unroll
         for (int k = 0; k < FA__MMA(_K) / 8; k++) {
             uint32_t x[4];
 #pragma unroll
-            for (int i = 0; i < 4; i++) x[i] = __float_as_uint(acc[(2 * m + i % 2) * COLS + 2 * k + i / 2]);
+            for (int i = 0; i < 4; i++) x[i] = __float_as_uint(acc[(2 * m + i % 2) * FA__OWNED + 2 * k + i / 2]);
             int at = (m * (FA__MMA(_K) / 8) + k) * 4;
             FA__MMA(_split)(a->big + at, a->small + at, x, 4);
         }
@@ -158,13 +158,13 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
 
 /* Writes the accumulator into an FA_OPERAND_A tile of FA_M x FA_N. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {
-    enum { PITCH = FA__SM80_PITCH(FA_N, 4) };
-    unsigned char *at = (unsigned char *)tile + FA__MMA(_row)(thread, 0) * PITCH + FA__MMA(_col)(thread, 0) * 4;
+    enum { FA__LINE_BYTES = FA__SM80_PITCH(FA_N, 4) };
+    unsigned char *at = (unsigned char *)tile + FA__MMA(_row)(thread, 0) * FA__LINE_BYTES + FA__MMA(_col)(thread, 0) * 4;
 #pragma unroll
     for (int r = 0; r < FA__MMA(_ROWS); r++)
 #pragma unroll
         for (int c = 0; c < FA__MMA(_COLS); c++)
-            *(float *)(at + (r / 2 * 16 + r % 2 * 8) * PITCH + FA__MMA(_col_offset)(c) * 4) = acc->x[r * FA__MMA(_COLS) + c];
+            *(float *)(at + (r / 2 * 16 + r % 2 * 8) * FA__LINE_BYTES + FA__MMA(_col_offset)(c) * 4) = acc->x[r * FA__MMA(_COLS) + c];
 }
 #undef FA__SPLIT
 #undef FA__CHAIN
