@@ -66,12 +66,12 @@
 #if !defined(FA_API) && defined(FA_DECLARE)
 #define FA_API FA_EXTERN
 #elif !defined(FA_API)
-#define FA_API static FA_UNUSED
+#define FA_API static
 #endif
 
-FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream);
-FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan);
-FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args);
+FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream) FA_UNUSED;
+FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) FA_UNUSED;
+FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)
 FA__STRICT_BEGIN

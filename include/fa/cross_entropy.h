@@ -102,9 +102,9 @@ FA_HOOK float fa__soft_cap(float x, float cap, float inverse, int dtype) {
 #endif
 #include <fa/kernel/rows_begin.h>
 
-FA_API fa_status FA__ROWS(_forward)(const fa_cross_entropy_args *args, fa_stream stream);
-FA_API fa_status FA__ROWS(_backward)(const fa_cross_entropy_args *args, fa_stream stream);
-FA_API size_t FA__ROWS(_workspace)(const fa_cross_entropy_args *args);
+FA_API fa_status FA__ROWS(_forward)(const fa_cross_entropy_args *args, fa_stream stream) FA_UNUSED;
+FA_API fa_status FA__ROWS(_backward)(const fa_cross_entropy_args *args, fa_stream stream) FA_UNUSED;
+FA_API size_t FA__ROWS(_workspace)(const fa_cross_entropy_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)
 #include <fa/arch/bind.h>

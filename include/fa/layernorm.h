@@ -98,12 +98,12 @@ typedef struct fa_layernorm_args {
 #include <fa/kernel/rows_begin.h>
 
 /** Normalises the rows of x, or of dropout(x) + residual. */
-FA_API fa_status FA__ROWS(_forward)(const fa_layernorm_args *args, fa_stream stream);
+FA_API fa_status FA__ROWS(_forward)(const fa_layernorm_args *args, fa_stream stream) FA_UNUSED;
 /** The gradients of the loss, from that of y, d_y, and what was normalised. */
-FA_API fa_status FA__ROWS(_backward)(const fa_layernorm_args *args, fa_stream stream);
+FA_API fa_status FA__ROWS(_backward)(const fa_layernorm_args *args, fa_stream stream) FA_UNUSED;
 /** Bytes of workspace that the backward needs with these arguments, of which it looks at rows, cols, and whether d_sum and the
  *  gradients of weights are wanted. On a GPU it depends on the current device; 0 if there is none. */
-FA_API size_t FA__ROWS(_workspace)(const fa_layernorm_args *args);
+FA_API size_t FA__ROWS(_workspace)(const fa_layernorm_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)
 #define FA__CENTERED 1

@@ -182,9 +182,9 @@ static inline FA_UNUSED int fa__rope_group(int heads, int64_t tokens, int team, 
 #endif
 #include <fa/kernel/rows_begin.h>
 
-FA_API fa_status FA__ROWS(_forward)(const fa_rope_args *args, fa_stream stream);
-FA_API fa_status FA__ROWS(_backward)(const fa_rope_args *args, fa_stream stream);
-FA_API size_t FA__ROWS(_workspace)(const fa_rope_args *args);
+FA_API fa_status FA__ROWS(_forward)(const fa_rope_args *args, fa_stream stream) FA_UNUSED;
+FA_API fa_status FA__ROWS(_backward)(const fa_rope_args *args, fa_stream stream) FA_UNUSED;
+FA_API size_t FA__ROWS(_workspace)(const fa_rope_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)
 #include <fa/arch/bind.h>

@@ -78,9 +78,9 @@ typedef struct fa_swiglu_args {
 #endif
 #include <fa/kernel/rows_begin.h>
 
-FA_API fa_status FA__ROWS(_forward)(const fa_swiglu_args *args, fa_stream stream);
-FA_API fa_status FA__ROWS(_backward)(const fa_swiglu_args *args, fa_stream stream);
-FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args);
+FA_API fa_status FA__ROWS(_forward)(const fa_swiglu_args *args, fa_stream stream) FA_UNUSED;
+FA_API fa_status FA__ROWS(_backward)(const fa_swiglu_args *args, fa_stream stream) FA_UNUSED;
+FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)
 FA__STRICT_BEGIN

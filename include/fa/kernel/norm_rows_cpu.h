@@ -61,7 +61,7 @@ FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__L
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     const int real = row < p->rows.rows, first = real && team->thread == 0; /* who writes what there is one of */
-    float kept[FA__KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
+    float kept[(int)FA__KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
     FA__LOOP(_source) from;
     FA__LOOP(_flight) f;
     from.x = FA__LOOP(_row_at)(fa__address(&p->x, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);

@@ -11,7 +11,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
     if (cols == 0) row = 0;
-    float kept[FA__KEPT * FA__LOOP(_row_LENGTH)], bases[FA__KEPT], factors[FA__KEPT], factor;
+    float kept[(int)FA__KEPT * FA__LOOP(_row_LENGTH)], bases[FA__KEPT], factors[FA__KEPT], factor;
     FA__LOOP(_row_held) held;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, cols, team);
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);

@@ -8,7 +8,7 @@
 #if !defined(FA_API) && defined(FA_DECLARE)
 #define FA_API FA_EXTERN
 #elif !defined(FA_API)
-#define FA_API static FA_UNUSED
+#define FA_API static
 #endif
 #if !defined(FA_DECLARE)
 #include <fa/arch/every_gpu.h>
