@@ -57,9 +57,11 @@ for by in cc clang c++; do
     [ $by != c++ ] || [ -n "$CXX" ] || { skip "compile errors under a C++ compiler: not found"; continue; }
     attention; accepts $by "the instance without a mistake compiles"
     attention '!name'; rejects $by "no FA_NAME" "fa/attention.h: define FA_NAME"
+    attention '!name' '#define FA_NAME'; rejects $by "an empty FA_NAME" "fa: FA_NAME is empty: define it as the prefix"
     attention '!dtype'; rejects $by "no FA_DTYPE" "bad: define FA_DTYPE, the type of the elements: FA_F32, FA_F16"
     attention '!dtype' '#define FA_DTYPE FA_FLOAT'; rejects $by "a misspelt FA_DTYPE" "bad: define FA_DTYPE"
     attention '!dtype' '#define FA_DTYPE 7'; rejects $by "an unknown FA_DTYPE" "bad: define FA_DTYPE"
+    attention '!dtype' '#define FA_DTYPE'; rejects $by "an empty FA_DTYPE" "bad: define FA_DTYPE"
     attention '!dim'; rejects $by "no FA_HEAD_DIM" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256"
     for d in 0 9 264 -8; do
         attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: define FA_HEAD_DIM"
@@ -67,6 +69,7 @@ for by in cc clang c++; do
     done
     attention '#define FA_ARCH 75'; rejects $by "FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80 or 90, or leave it out"
     attention '#define FA_ARCH FA_GPU'; rejects $by "a misspelt FA_ARCH" "bad: FA_ARCH is FA_GPU: write FA_CPU, 80 or 90"
+    attention '#define FA_ARCH'; rejects $by "an empty FA_ARCH" "bad: FA_ARCH is : write FA_CPU, 80 or 90"
     attention '#define FA_ARCH 80'; rejects $by "FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
     attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90 without nvcc" "bad: FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU"
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
@@ -134,6 +137,7 @@ for header in $row_kernels; do
         primitive $header '#define FA_NAME bad'; rejects $by "$header without FA_DTYPE" "bad: define FA_DTYPE"
         primitive $header '#define FA_NAME bad' '#define FA_DTYPE FA_FLOAT'; rejects $by "$header with a misspelt FA_DTYPE" "bad: define FA_DTYPE"
         primitive $header '#define FA_NAME bad' '#define FA_DTYPE 7'; rejects $by "$header with an unknown FA_DTYPE" "bad: define FA_DTYPE"
+        primitive $header '#define FA_NAME' '#define FA_DTYPE FA_F32'; rejects $by "$header with an empty FA_NAME" "fa: FA_NAME is empty"
         for number in 75 90 FA_GPU; do
             primitive $header "$tile" "#define FA_ARCH $number"; rejects $by "$header with FA_ARCH $number" "bad: FA_ARCH is $number: $every_gpu"
         done
@@ -165,6 +169,7 @@ done
 # Weights, and the primitives of rows.
 for kernel in layernorm rmsnorm; do
     primitive $kernel.h "$tile" '#define FA_WEIGHT_DTYPE 9'; rejects cc "$kernel.h with FA_WEIGHT_DTYPE 9" "bad: FA_WEIGHT_DTYPE"
+    primitive $kernel.h "$tile" '#define FA_WEIGHT_DTYPE'; rejects cc "$kernel.h with an empty FA_WEIGHT_DTYPE" "bad: FA_WEIGHT_DTYPE"
 done
 primitive row.h '#define FA_DTYPE FA_F32' '#define FA_COLS 16'; rejects cc "row.h without FA_NAME" "fa: define FA_NAME"
 primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h without FA_DTYPE" "bad: define FA_DTYPE"

@@ -92,17 +92,17 @@
 #include <fa/arch/begin.h>
 #define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_M) || FA_M + 0 < 16 || FA_M % 16 != 0
+#if !defined(FA_M) || FA_M + 0 < 16 || (FA_M + 0) % 16 != 0
 FA__REQUIRE(0, "define FA_M, the rows of the product: a multiple of 16");
 #undef FA_M
 #define FA_M 64
 #endif
-#if !defined(FA_N) || FA_N + 0 < 8 || FA_N % 8 != 0
+#if !defined(FA_N) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0
 FA__REQUIRE(0, "define FA_N, the columns of the product: a multiple of 8");
 #undef FA_N
 #define FA_N 16
 #endif
-#if !defined(FA_K) || FA_K + 0 < 8 || FA_K % 8 != 0
+#if !defined(FA_K) || FA_K + 0 < 8 || (FA_K + 0) % 8 != 0
 FA__REQUIRE(0, "define FA_K, the length of the dot products: a multiple of 8");
 #undef FA_K
 #define FA_K 16

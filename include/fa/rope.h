@@ -270,6 +270,9 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k_out", k_out, a, heads_kv, bytes, 1)) != FA_OK) return status;
     FA__CHECK((int64_t)a->heads + heads_kv <= INT32_MAX, "%s: heads is %d and heads_kv is %d: together %d or less are needed", name, a->heads,
               heads_kv, INT32_MAX);
+    const int64_t tokens = (int64_t)a->batch * a->seqlen;
+    FA__CHECK(!fa__too_many(tokens, ((int64_t)a->heads + heads_kv) * a->head_dim),
+              "%s: (%d, %d + %d, %d, %d): at most 2^48 elements are possible", name, a->batch, a->heads, heads_kv, a->seqlen, a->head_dim);
     if (a->batch == 0 || a->seqlen == 0 || a->head_dim == 0 || a->heads + heads_kv == 0) return FA_OK;
 
     memset(&p, 0, sizeof p);
@@ -283,7 +286,6 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     p.positions = a->positions, p.offset = a->offset;
     p.sign = backward ? -1.0f : 1.0f;
     if (!p.cos) p.angles = fa__rope_angles_of(a->base == 0.0f ? 10000.0 : (double)a->base, rotary_dim);
-    const int64_t tokens = (int64_t)a->batch * a->seqlen;
     const int group = fa__rope_group(p.all_heads, tokens, (p.second * bytes + 15) / 16, FA__LANES, p.cos != NULL);
     p.groups = (p.all_heads + group - 1) / group;
     /* Neighbouring teams take what lies together. */

@@ -110,7 +110,7 @@ FA__REQUIRE(0, "define FA_ROWS, the rows of the tile: 1 or more");
 #undef FA_ROWS
 #define FA_ROWS 16
 #endif
-#if !defined(FA_COLS) || FA_COLS + 0 < 8 || FA_COLS % 8 != 0
+#if !defined(FA_COLS) || FA_COLS + 0 < 8 || (FA_COLS + 0) % 8 != 0
 FA__REQUIRE(0, "define FA_COLS, the columns of the tile: a multiple of 8");
 #undef FA_COLS
 #define FA_COLS 8

@@ -681,6 +681,7 @@ static void errors(const kind *k, rng *r) {
         const int matrices[] = {X, RESIDUAL, SUM, Y, D_Y, D_SUM, D_X, D_RESIDUAL};
         FRESH, ARGS.rows = -1, fails(&p, k, backward, "rows is -1", "0 or more");
         FRESH, ARGS.cols = -2, fails(&p, k, backward, "cols is -2", "0 or more");
+        FRESH, ARGS.rows = (int64_t)1 << 40, ARGS.cols = (int64_t)1 << 40, fails(&p, k, backward, "rows is 1099511627776", "at most 2^48");
         FRESH, ARGS.eps = -1, fails(&p, k, backward, "eps is -1", "1e-5");
         FRESH, ARGS.eps = NAN, fails(&p, k, backward, "eps is nan", "from 0 on");
         FRESH, ARGS.eps = INFINITY, fails(&p, k, backward, "eps is inf", "from 0 on");

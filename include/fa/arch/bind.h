@@ -23,12 +23,14 @@
 #if defined(FA__BIND) /* by a template that has several */
 #define FA__ARCH FA__BIND
 #elif defined(FA_ARCH)
-#define FA__ARCH FA_ARCH
+#define FA__ARCH (FA_ARCH + 0) /* 0 if it is defined as nothing */
 #elif defined(__CUDACC__)
 #define FA__ARCH 80
 #else
 #define FA__ARCH FA_CPU
 #endif
+
+FA__STATIC_ASSERT(sizeof FA__STR(FA_NAME) > 1, "fa: FA_NAME is empty: define it as the prefix of every generated name");
 
 /* What cannot be is said once, and the CPU stands in, so that one mistake gives one message. */
 #if FA__ARCH == 80 && !defined(__CUDACC__)

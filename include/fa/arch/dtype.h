@@ -1,5 +1,5 @@
 /* dtype.h: checks FA_DTYPE and defines FA__ELEMENT, the type that stores an element. */
-#if !defined(FA_DTYPE) || !(FA_DTYPE == FA_F32 || FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 || FA_DTYPE == FA_TF32)
+#if !defined(FA_DTYPE) || FA_DTYPE + 0 < FA_F32 || FA_DTYPE + 0 > FA_TF32
 FA__REQUIRE(0, "define FA_DTYPE, the type of the elements: FA_F32, FA_F16, FA_BF16 or FA_TF32");
 #undef FA_DTYPE
 #define FA_DTYPE FA_F32

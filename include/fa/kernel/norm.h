@@ -5,7 +5,7 @@
 
 #if !defined(FA_WEIGHT_DTYPE)
 #define FA_WEIGHT_DTYPE FA_F32
-#elif !(FA_WEIGHT_DTYPE == FA_F32 || FA_WEIGHT_DTYPE == FA_F16 || FA_WEIGHT_DTYPE == FA_BF16 || FA_WEIGHT_DTYPE == FA_TF32)
+#elif FA_WEIGHT_DTYPE + 0 < FA_F32 || FA_WEIGHT_DTYPE + 0 > FA_TF32
 FA__REQUIRE(0, "FA_WEIGHT_DTYPE, the type of the weights, is not FA_F32, FA_F16, FA_BF16 or FA_TF32");
 #undef FA_WEIGHT_DTYPE
 #define FA_WEIGHT_DTYPE FA_F32
@@ -128,7 +128,7 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
     FA__PARAMS p;
     if (!args) return 0;
     memset(&p, 0, sizeof p);
-    if (args->rows <= 0 || args->cols <= 0) return 0;
+    if (args->rows <= 0 || args->cols <= 0 || fa__too_many(args->rows, args->cols)) return 0;
     p.rows.rows = args->rows, p.rows.cols = args->cols;
     p.rows.tensors = 2 + (args->d_sum.data != NULL);
     p.sums.totals[0] = args->d_gamma;
