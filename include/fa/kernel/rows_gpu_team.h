@@ -3,7 +3,7 @@
 #define FA_THREADS 1
 #if FA__BACKWARD
 #define FA__DIRECTIONS FA__ROWS_BACKWARD
-#if FA_WHOLE && !FA__CUT_BACKWARD /* looked at vector by vector: fewer floats at a time (a softmax of 8,192 columns: 2 % faster) */
+#if defined(FA_WHOLE) && !FA__CUT_BACKWARD /* looked at vector by vector: fewer floats at a time (a softmax of 8,192 columns: 2 % faster) */
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_PIECES (FA__TEAM_BYTES(FA__HELD_BACKWARD) / 16)
 #undef FA__UNROLL_PIECES

@@ -50,6 +50,12 @@
 #if !defined(FA__ONCE_FORWARD)
 #define FA__ONCE_FORWARD 0
 #endif
+#if !defined(FA__CUT_FORWARD)
+#define FA__CUT_FORWARD 0
+#endif
+#if !defined(FA__CUT_BACKWARD)
+#define FA__CUT_BACKWARD 0
+#endif
 #if FA__ARCH == FA_CPU
 #include <fa/kernel/rows_cpu.h>
 #elif FA__SUMS
