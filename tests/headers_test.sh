@@ -154,6 +154,20 @@ for header in attention.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_ent
     ok $? "$header with FA_DECLARE leaves no parameter behind" "$work/leaks.txt"
 done
 
+# FA_API static: no warning of the functions that the file does not call.
+{
+    echo '#include <fa/fa.h>'
+    for header in attention.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h; do
+        echo '#define FA_API static' && instance $header 1
+    done
+} >"$work/static.c"
+checks "$work/static.c" "FA_API static"
+# Later standards find fault with sums of numbers of different enumerations.
+if [ -n "$CXX" ]; then
+    "$CXX" -x c++ -std=c++2a $warnings -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
+    ok $? "c++ -std=c++2a: all headers" "$work/log"
+fi
+
 if [ -z "$NVCC" ]; then
     skip "headers under nvcc: not found"
 else
