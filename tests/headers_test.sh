@@ -161,7 +161,12 @@ done
         echo '#define FA_API static' && instance $header 1
     done
 } >"$work/static.c"
-checks "$work/static.c" "FA_API static"
+$CC -std=c11 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
+ok $? "cc -std=c11: FA_API static" "$work/log"
+if [ -n "$CXX" ]; then
+    "$CXX" -x c++ -std=c++17 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
+    ok $? "c++ -std=c++17: FA_API static" "$work/log"
+fi
 # Later standards find fault with sums of numbers of different enumerations.
 if [ -n "$CXX" ]; then
     "$CXX" -x c++ -std=c++2a $warnings -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
