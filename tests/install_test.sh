@@ -127,6 +127,31 @@ else
     try "without pkg-config: and is right" "$work/user/variant"
 fi
 
+# A shared library with an instance, whose symbols are hidden: its messages reach the program.
+cat >"$work/user/library.c" <<'LIBRARY'
+#include <fa/fa.h>
+#define FA_NAME shared
+#define FA_DTYPE FA_F32
+#define FA_API __attribute__((visibility("default")))
+#include <fa/row_softmax.h>
+LIBRARY
+cat >"$work/user/program.c" <<'PROGRAM'
+#include <fa/fa.h>
+#define FA_NAME shared
+#define FA_DECLARE
+#include <fa/row_softmax.h>
+int main(void) {
+    fa_row_softmax_args a = {0};
+    a.rows = -1;
+    return !(shared_forward(&a, 0) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "shared: rows is -1", 18));
+}
+PROGRAM
+try "a shared library with hidden symbols compiles" $CC -std=c11 -O1 -shared -fPIC -fvisibility=hidden -I"$work/prefix/include" \
+    "$work/user/library.c" -o "$work/user/libshared.so" -lm -pthread
+try "a program that calls it compiles" $CC -std=c11 -fvisibility=hidden -I"$work/prefix/include" "$work/user/program.c" \
+    -o "$work/user/program" -L"$work/user" -lshared -Wl,-rpath,"$work/user"
+try "and reads its messages" "$work/user/program"
+
 cmake_project() { # folder languages source version
     mkdir -p "$work/$1"
     cp "$work/user/$3" "$work/$1"

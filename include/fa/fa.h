@@ -172,11 +172,12 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__BAND_fa_causal_top_left ~, 1
 #define FA__BAND_fa_sliding_window ~, 2
 #define FA__IS_BAND(mask) FA__SECOND(FA__CAT(FA__BAND_, mask), 0, ~)
-/* One store a thread for the whole program: a weak definition in every file, merged by the linker. */
+/* One store a thread for the whole program: a weak definition in every file, merged by the linker, and among shared
+ * libraries, those that hide their symbols too, by the loader. */
 #if defined(__cplusplus)
 extern "C" {
 #endif
-__attribute__((weak)) __thread char fa__error[FA__ERROR_BYTES];
+__attribute__((weak, visibility("default"))) __thread char fa__error[FA__ERROR_BYTES];
 #if defined(__cplusplus)
 }
 #endif
