@@ -202,6 +202,13 @@ compile nvcc -arch=sm_90
 [ $? != 0 ] && grep -q 'FA_ARCH_90_needs_nvcc_arch_sm_90a' "$work/log"
 ok $? "nvcc: FA_ARCH 90 in plain sm_90 is refused by name" "$work/log"
 attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16'; accepts nvcc "FA_ARCH 90 for sm_90a" $arch
+# Called for host and device alike, by what combines it: nvcc alone would warn, and the GPU compute something else.
+attention '#include <fa/mask.h>' 'static int own_keep(const void *user, fa_index at) { (void)user; return at.key > 3; }' \
+    'FA_MASK_FROM_KEEP(own)' 'FA_MASK_AND(both, own, fa_causal)' '#define FA_MASK both'
+rejects nvcc "a mask without FA_HOOK in FA_MASK_AND" "calling a __host__ function" $arch
+attention '#include <fa/score.h>' 'static float own(const void *user, float score, fa_index at) { (void)user; return score + at.distance; }' \
+    'FA_SCORE_CHAIN(both, own, fa_alibi)' '#define FA_SCORE both'
+rejects nvcc "a score hook without FA_HOOK in FA_SCORE_CHAIN" "calling a __host__ function" $arch
 attention '#define FA_STAGES 3'; rejects nvcc "FA_STAGES 3" "bad: FA_STAGES" $arch
 attention '#define FA_WARPS 3' '#define FA_BLOCK_M 64'; rejects nvcc "FA_WARPS 3 for FA_BLOCK_M 64" "bad: FA_BLOCK_M is not 16 or 32 times FA_WARPS" $arch
 attention '!dim' '#define FA_HEAD_DIM 256' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 128' '#define FA_WARPS 8'

@@ -127,8 +127,11 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
 /* Around code that calls hooks: what C++ refuses is in C only a warning, a hook that does not exist, or that takes
- * another type of arguments. */
-#if defined(__cplusplus)
+ * another type of arguments. And nvcc only warns of one without FA_HOOK that is called for both host and device. */
+#if defined(__CUDACC__)
+#define FA__STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20014")
+#define FA__STRICT_END _Pragma("nv_diagnostic pop")
+#elif defined(__cplusplus)
 #define FA__STRICT_BEGIN
 #define FA__STRICT_END
 #else
