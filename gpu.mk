@@ -3,8 +3,9 @@
 #
 # NVCC=      leaves out what needs nvcc
 
+# It is of no use without g++, unless it was told to take another (NVCC_CCBIN).
 ifndef NVCC
-NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+NVCC     := $(if $(NVCC_CCBIN)$(shell command -v g++ 2>/dev/null),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 endif
 
 # Not empty where nvidia-smi lists a GPU.
