@@ -22,7 +22,7 @@ extern __shared__ __align__(1024) unsigned char fa__shared[];
 #endif
 
 /* A status for an error of the runtime. */
-static inline FA_UNUSED fa_status fa__cuda_failed(cudaError_t error, const char *name, const char *doing) {
+FA__CALLED fa_status fa__cuda_failed(cudaError_t error, const char *name, const char *doing) {
     int device = 0, major = 0, minor = 0;
     switch (error) {
     case cudaErrorNoDevice:
@@ -68,7 +68,7 @@ static inline FA_UNUSED cudaError_t fa__driver(const char *function, void **cach
 
 /* Allows a kernel that much dynamic shared memory. By the driver's function, because cudaFuncSetAttribute() clears an
  * error of the caller's that he has not looked at yet. */
-static inline FA_UNUSED cudaError_t fa__reserve_shared(const void *kernel, size_t bytes) {
+FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, size_t bytes) {
     enum { FA__MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
     typedef int (*set_attribute)(void *function, int attribute, int value);
     static void *set = NULL;

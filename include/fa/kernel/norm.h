@@ -31,7 +31,7 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
 #include <fa/kernel/rows_run.h>
 
 /* Checks what both directions need, and derives the parameters. */
-static FA_UNUSED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a, int backward) {
+FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a, int backward) {
     const char *name = FA__STR(FA__ROWS());
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);
     fa_status status;

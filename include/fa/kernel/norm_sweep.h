@@ -7,11 +7,6 @@ typedef int FA__LOOP(_index);
 /* Whether there are registers for what a row consists of between the two looks at it. */
 enum { FA__LOOP(_HOLDS) = FA__EVEN && FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
 
-/* The warps' shares of the sums over a row, of two rows in turn. */
-typedef struct __align__(128) FA__LOOP(_shares) {
-    float part[2][2][FA__SWEEP_THREADS / 32];
-} FA__LOOP(_shares);
-
 /* A row, or a segment of one, of a team: number `row`, from column `first` on. */
 typedef struct FA__LOOP(_part) {
     int64_t row, first;
@@ -99,7 +94,7 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
 
 /* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
 FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots, fa_team *team,
-                              FA__LOOP(_place) * place, FA__LOOP(_shares) * shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
+                              FA__LOOP(_place) * place, fa__shares *shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);

@@ -61,7 +61,7 @@ static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
     if (s->wanted) at += s->workers * s->count * s->pitch;
     s->row_values = s->segments > 1 ? at : NULL;
 }
-static inline FA_UNUSED fa_status fa__check_workspace(const char *name, const void *workspace, size_t bytes, size_t needed) {
+FA__CALLED fa_status fa__check_workspace(const char *name, const void *workspace, size_t bytes, size_t needed) {
     if (needed == 0) return FA_OK;
     if (!workspace || bytes < needed)
         return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: %zu bytes are needed, as %s_workspace() says",
@@ -74,7 +74,7 @@ static inline FA_UNUSED fa_status fa__check_workspace(const char *name, const vo
 /* More elements than any address space has room for: what is computed of their number may not fit in 64 bits. */
 static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
 
-static inline FA_UNUSED fa_status fa__check_rows(const char *name, int64_t rows, int64_t cols, int threads) {
+FA__CALLED fa_status fa__check_rows(const char *name, int64_t rows, int64_t cols, int threads) {
     FA__CHECK(rows >= 0, "%s: rows is %lld: 0 or more is needed", name, (long long)rows);
     FA__CHECK(cols >= 0, "%s: cols is %lld: 0 or more is needed", name, (long long)cols);
     FA__CHECK(!fa__too_many(rows, cols), "%s: rows is %lld and cols is %lld: at most 2^48 elements are possible", name, (long long)rows,
@@ -83,7 +83,7 @@ static inline FA_UNUSED fa_status fa__check_rows(const char *name, int64_t rows,
     return FA_OK;
 }
 
-static inline FA_UNUSED fa_status fa__check_matrix(const char *name, const char *matrix, fa_matrix m, int64_t rows, int64_t cols,
+FA__CALLED fa_status fa__check_matrix(const char *name, const char *matrix, fa_matrix m, int64_t rows, int64_t cols,
                                                    int element_bytes, int written) {
     if (rows == 0 || cols == 0) return FA_OK;
     FA__CHECK(m.data, "%s: %s.data is NULL: (%lld, %lld) elements are needed", name, matrix, (long long)rows, (long long)cols);

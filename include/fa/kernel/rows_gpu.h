@@ -70,7 +70,7 @@ FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #endif
 
 /* Segments, which fit in a block as they are cut. */
-static FA_UNUSED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
+FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
@@ -78,7 +78,7 @@ static FA_UNUSED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int ali
                     FA__CUT_THREADS);
 }
 /* Rows: `held` or `whole` if they fit in a block, else `slots`. */
-static FA_UNUSED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *whole,
+FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *whole,
                                                 const void *slots, size_t scratch, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
@@ -91,7 +91,7 @@ static FA_UNUSED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int 
     p->rows.stream = p->rows.rows * p->rows.cols * element >= FA__STREAM_BYTES;
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
-static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     (void)threads;
     if (backward) {
         const void *held = (const void *)FA__ROWS(_held_back_kernel_backward), *whole = (const void *)FA__ROWS(_whole_back_kernel_backward);
@@ -117,6 +117,8 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 }
 #undef FA__ROW_COLS
 #undef FA__FORWARD_BYTES
+#undef FA__KERNEL
+#undef FA__KERNEL_BODY
 #undef FA__ROWS_KERNEL
 #undef FA__TEAM_KERNEL
 #undef FA__SLOT_OPEN

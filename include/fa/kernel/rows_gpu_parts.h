@@ -3,16 +3,23 @@
 #include <fa/kernel/rows_parts.h>
 
 #if !defined(FA__ROWS_KERNEL)
+#define FA__KERNEL(direction, MOST, RESIDENT) \
+    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
+#if FA__HOST_PASS
+#define FA__KERNEL_BODY(...) {}
+#else
+#define FA__KERNEL_BODY(...) __VA_ARGS__
+#endif
 #define FA__ROWS_KERNEL(direction, MOST, RESIDENT, OPEN)                                                              \
-    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+    FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         OPEN                                                                                                             \
         int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks); /* a power of two */                                    \
         int64_t row = (int64_t)(blockIdx.x >> shift), step = (int64_t)(gridDim.x >> shift);                              \
         for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row, &team, &place);                              \
-    }
+    })
 /* A block that starts has rows to do: few instructions before its first load. */
 #define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
-    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+    FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
         FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
@@ -21,7 +28,7 @@
         team.whole = FA__LOOP(_row_WHOLE);                                                                               \
         do FA__LOOP(direction)(&p, row + mine, &team, &place);                                                           \
         while ((row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                                                \
-    }
+    })
 #define FA__SLOT_OPEN                                                                                                          \
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared,                                                          \
                               p.rows.slot_bytes > 0 ? fa__shared + sizeof(FA__LOOP(_reduce_shared)) : NULL, NULL, 0};                   \

@@ -25,12 +25,12 @@
 /* A thread has FA_PIECES vectors of a row. A block has 2 KB of y or more, so that there are never more blocks than a launch may
  * have: no loop over rows. */
 #define FA__EVEN_KERNEL(direction, MOST, RESIDENT)                                                                       \
-    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+    FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
         FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
         FA__LOOP(direction)(&p, (int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits), &team, &place); \
-    }
+    })
 
 #define FA__VARIANT _held
 #define FA__DIRECTIONS FA__ROWS_FORWARD
@@ -66,10 +66,12 @@ FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #define FA_THREADS 1
 #define FA_PIECES 4
 #include <fa/kernel/rows_gpu_parts.h>
-static __global__ void __launch_bounds__(FA__ODD_THREADS, FA__ODD_RESIDENT) FA__LOOP(_kernel_forward)(const __grid_constant__ FA__PARAMS p) {
+FA__KERNEL(_forward, FA__ODD_THREADS, FA__ODD_RESIDENT) {
+#if !FA__HOST_PASS
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0};
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
     FA__LOOP(_forward)(&p, (int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits), &team, &place);
+#endif
 }
 #undef FA__LOOP
 #undef FA__VARIANT
@@ -82,7 +84,7 @@ static __global__ void __launch_bounds__(FA__ODD_THREADS, FA__ODD_RESIDENT) FA__
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_parts.h>
 #define FA__SLOT_KERNEL(direction)                                                                                            \
-    static __global__ void __launch_bounds__(FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p) { \
+    FA__KERNEL(direction, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({                                          \
         FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0}; \
         fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks); \
         FA__LOOP(_reduce__greet)(&team, place.shared);                                                                        \
@@ -90,7 +92,7 @@ static __global__ void __launch_bounds__(FA__ODD_THREADS, FA__ODD_RESIDENT) FA__
         const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;           \
         int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;                                                          \
         for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams) FA__LOOP(direction)(&p, row + mine, &team, &place); \
-    }
+    })
 FA__SLOT_KERNEL(_forward)
 FA__SLOT_KERNEL(_first_pass)
 #undef FA__SLOT_KERNEL
@@ -112,11 +114,12 @@ FA__SLOT_KERNEL(_first_pass)
 #define FA__WHOLE 0
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 
-#define FA__SWEEP_SCRATCH (sizeof(FA__ROWS(_sweep_shares)) + sizeof(FA__ROWS(_sweep_reduce_shared)))
+#define FA__SWEEP_SCRATCH (sizeof(fa__shares) + sizeof(FA__ROWS(_sweep_reduce_shared)))
 
 /* Adds the partial sums of columns: a lane has a column, and each warp some workers. */
 #define FA__ADD_WARPS 16
 static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kernel)(const __grid_constant__ FA__PARAMS p) {
+#if !FA__HOST_PASS
     __shared__ float part[FA__ADD_WARPS][32];
     const int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5, which = (int)(blockIdx.x % FA__SUMS);
     const int64_t column = (int64_t)(blockIdx.x / FA__SUMS) * 32 + lane, apart = FA__SUMS * p.sums.pitch;
@@ -133,17 +136,18 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
     FA__UNROLL
     for (int i = 0; i < FA__ADD_WARPS; i++) sum += part[i][lane];
     fa_store_element(p.sums.totals[which], column, FA_WEIGHT_DTYPE, sum);
+#endif
 }
 
 /* ---- the host's side ---- */
 
-static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
+FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, FA__SWEEP_SCRATCH);
 }
 
 /* A first pass over rows that are swept by segments. */
-static FA_UNUSED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream stream) {
+FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const void *kernel = (const void *)FA__ROWS(_slots_kernel_first_pass);
     const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
@@ -157,7 +161,7 @@ static FA_UNUSED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_st
     return fa__launch_rows(name, kernel, &whole.rows, scratch + 2 * (size_t)whole.rows.slot_bytes, &whole, stream);
 }
 
-static FA_UNUSED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stream stream) {
+FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const struct {
@@ -191,7 +195,7 @@ static FA_UNUSED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, f
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)p->rows.tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 
-static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     (void)threads;
     if (!backward) return FA__ROWS(__run_forward)(p, aligned, stream);
@@ -211,6 +215,8 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__SWEEP_SCRATCH
 #undef FA__EVEN_KERNEL
 #undef FA__ROW_COLS
+#undef FA__KERNEL
+#undef FA__KERNEL_BODY
 #undef FA__ROWS_KERNEL
 #undef FA__TEAM_KERNEL
 #undef FA__SLOT_OPEN

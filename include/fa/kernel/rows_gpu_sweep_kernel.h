@@ -10,10 +10,11 @@
 #define FA__CUT !FA__WHOLE
 #include <fa/kernel/rows_gpu_parts.h>
 
-static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_backward)(const __grid_constant__ FA__PARAMS p) {
+FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
+#if !FA__HOST_PASS
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__HELD = FA__PIECES * FA__LENGTH };
     float sums[FA__SUMS * FA__HELD], n[FA__HELD], w[FA__HELD];
-    FA__LOOP(_shares) *shares = (FA__LOOP(_shares) *)fa__shared;
+    fa__shares *shares = (fa__shares *)fa__shared;
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)(shares + 1), NULL, NULL, 0};
     float4 *kept = (float4 *)(place.shared + 1);
     unsigned char *slots = (unsigned char *)kept + p.sums.weights_bytes;
@@ -95,6 +96,7 @@ static __global__ void __launch_bounds__(FA__SWEEP_THREADS, 1) FA__LOOP(_kernel_
         float *to = p.sums.partial + (worker * FA__SUMS + i / FA__HELD) * p.sums.pitch + first + col;
         if (col < cols) *(float4 *)to = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]); /* there is room to a multiple of 16 */
     }
+#endif
 }
 #undef FA__LOOP
 #undef FA__VARIANT

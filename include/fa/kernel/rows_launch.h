@@ -78,7 +78,7 @@ static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int al
 }
 
 /* How many blocks share a row, and what each holds of it. */
-static inline FA_UNUSED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
+FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
                                                  int tensors, size_t scratch) {
     struct cudaFuncAttributes compiled;
     int device, most, major, clusters;
@@ -101,7 +101,7 @@ static inline FA_UNUSED fa_status fa__rows_split(fa__rows *r, const char *name, 
     return FA_OK;
 }
 
-static inline FA_UNUSED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
+FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
                                                     size_t shared_bytes, void *params, fa_stream stream) {
     const int64_t most = (int64_t)1 << 30; /* of the blocks of a launch; then each takes several rows */
     cudaError_t error;

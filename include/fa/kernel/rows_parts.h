@@ -8,12 +8,13 @@
 #if !defined(FA__EVEN)
 #define FA__EVEN 0
 #endif
+#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+#if !FA__HOST_PASS || FA__ARCH == FA_CPU
 #define FA__PART FA__CAT(FA__VARIANT, _reduce)
 #include <fa/reduce.h>
 #define FA__PART FA__CAT(FA__VARIANT, _row)
 #include <fa/row.h>
 
-#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
 typedef struct FA__LOOP(_place) {
     FA__LOOP(_reduce_shared) * shared;
     unsigned char *slots;
@@ -32,6 +33,20 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)
 #endif
 #include FA__BODY
+#else
+#if !defined(FA_BLOCKS)
+#define FA_BLOCKS 1
+#endif
+#define FA__RED(x) FA__LOOP(_reduce##x)
+#include <fa/arch/sm80/reduce_shared.h>
+#undef FA__RED
+#undef FA_BLOCKS
+#undef FA_COLS
+#undef FA_THREADS
+#undef FA_HOLD
+#undef FA_PIECES
+#undef FA_WHOLE
+#endif
 #undef FA__DIRECTIONS
 #undef FA__CUT
 #undef FA__EVEN

@@ -26,6 +26,11 @@
 #define FA__SWEEP_AHEAD (64 * 1024)
 #define FA__SWEEP_STAGES 4 /* at most */
 
+/* The warps' shares of the sums over a row, of two rows in turn. */
+typedef struct __align__(128) fa__shares {
+    float part[2][2][FA__SWEEP_THREADS / 32];
+} fa__shares;
+
 /* The forward of rows that begin anywhere: threads of a block, at most, with four vectors each, and such blocks of a processor. */
 #define FA__ODD_THREADS 256
 #define FA__ODD_RESIDENT 3
@@ -35,7 +40,7 @@ static inline FA_UNUSED int fa__slots_bytes(const fa__rows *r, int pieces) {
 }
 
 /* `weights`: floats of every element's column that a thread keeps in shared memory. */
-static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights,
+FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights,
                                                  size_t scratch) {
     int device, most, all, processors;
     cudaError_t error = cudaGetDevice(&device);
@@ -94,7 +99,7 @@ static inline FA_UNUSED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const
 /* Rows of any kind in slots of shared memory (norm_slots.h): a team of one block takes a row of which a thread has four vectors,
  * longer ones are split. Vectors that a thread has at a time of a row that there is no room for, or that is looked at once. */
 #define FA__SLOT_CHUNK 4
-static inline FA_UNUSED fa_status fa__rows_slots(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
+FA__CALLED fa_status fa__rows_slots(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
                                                  size_t scratch) {
     const int64_t vectors = fa__row_vectors(r, element_bytes, aligned);
     r->chunk = 1 << 30; /* all */
