@@ -248,7 +248,7 @@ static double backward_error(const kind *k, const norm_problem *p, const form *s
     for (int64_t i = 0; i < s->rows; i++) {
         for (int64_t j = 0; j < s->cols; j++) sum[j] = matrix_get(&p->m[has(s, SUM) ? SUM : X], i, j);
         statistics t = measure(k, sum, NULL, s->cols, (double)s->eps);
-        double share = ONE, mean_off = 0;
+        double share = ONE, mean_off = 0, scaled = s->dropout != 0 ? ONE : 0; /* dropout's factor is rounded, too */
         if (known) t.rstd = matrix_get(&p->m[RSTD], 0, i), t.mean = k->centered ? matrix_get(&p->m[MEAN], 0, i) : 0;
         else share = MANY + 4 * ONE * t.size * t.rstd, mean_off = 3 * ONE * t.size;
         double w_mean = 0, wn_mean = 0, w_size = 0, wn_size = 0, wn_off = 0;
@@ -271,7 +271,7 @@ static double backward_error(const kind *k, const norm_problem *p, const form *s
                            (share + 2 * ONE) * fabs(d_s - add) + ONE * fabs(add) + 1e-37;
             double through = kept(s, i, j) ? scale_of(s) : 0;
             if (has(s, D_RESIDUAL)) worst = fmax(worst, matrix_error(matrix_get(&p->m[D_RESIDUAL], i, j), d_s, slack, k->dtype));
-            if (has(s, D_X)) worst = fmax(worst, matrix_error(matrix_get(&p->m[D_X], i, j), d_s * through, slack * through * 1.0001, k->dtype));
+            if (has(s, D_X)) worst = fmax(worst, matrix_error(matrix_get(&p->m[D_X], i, j), d_s * through, (slack + scaled * fabs(d_s)) * through * 1.0001, k->dtype));
         }
     }
     for (int64_t j = 0; j < s->cols; j++) {
