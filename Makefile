@@ -30,7 +30,7 @@ help:
 	@echo "make install    copy the headers, fa.pc and the CMake package to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"
 	@echo "make uninstall  remove what install put there"
 	@echo "make mutate     put small faults into the kernels and see that the tests notice"
-	@echo "make format     format the sources in place (needs clang-format)"
+	@echo "make format     format the lines that you have changed (needs clang-format)"
 	@echo "make clean      remove $(BUILD)"
 
 include gpu.mk
@@ -44,10 +44,11 @@ doc:
 	@{ cat doc/Doxyfile; echo "OUTPUT_DIRECTORY = $(BUILD)/doc"; echo "PROJECT_NUMBER = $(VERSION)"; } | doxygen -
 	@echo "doc: open $(BUILD)/doc/html/index.html"
 
+# Not whole files: it puts the calls of generated names, FA__LOOP(_run)(...), over two lines.
 format:
-	@command -v clang-format >/dev/null || \
-	    { echo "make format needs clang-format, and there is none on PATH" >&2; exit 1; }
-	clang-format -i $$(git ls-files --cached --others --exclude-standard '*.h' '*.c' '*.cu')
+	@command -v git-clang-format >/dev/null || \
+	    { echo "make format needs clang-format with git-clang-format, and there is none on PATH" >&2; exit 1; }
+	git clang-format --force --extensions h,c,cu HEAD
 
 clean:
 	rm -rf $(BUILD)
