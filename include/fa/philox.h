@@ -25,23 +25,13 @@
 #ifndef FA_PHILOX_H
 #define FA_PHILOX_H
 
+#include <fa/arch/math.h>
 #include <fa/fa.h>
 
 /** Four random words. */
 typedef struct fa_random4 {
     uint32_t word[4];
 } fa_random4;
-
-/** @cond PRIVATE */
-/* The upper half of a product. As a product of 64 bits nvcc makes one instruction more of it and the lower half. */
-FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) {
-#if defined(__CUDA_ARCH__)
-    return __umulhi(a, b);
-#else
-    return (uint32_t)((uint64_t)a * b >> 32);
-#endif
-}
-/** @endcond */
 
 /** Philox 4x32-10 of a counter (four words) and a key (two). */
 FA_HOOK fa_random4 fa_philox4x32(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1) {

@@ -1,6 +1,6 @@
 /**
  * @file math.h
- * @brief The few functions of a real number that the kernels need, for every architecture.
+ * @brief The few functions of a number that the kernels need, for every architecture.
  *
  * The CPU versions have no branches, so that the compiler vectorises the loops around them. The coefficients are
  * minimax fits of our own; errors were measured against double precision over all of the range.
@@ -72,6 +72,15 @@ FA_HOOK float fa__tanh_accurate(float x) {
     q = q * z + 1.0f;
     uint32_t t = fa__bits(y * p / q);
     return fa__from_bits(t | ((uint32_t)u & 0x80000000u) | ((uint32_t)is_nan & 0x7FC00000u));
+}
+
+/* The upper half of a product. As a product of 64 bits nvcc makes one instruction more of it and the lower half. */
+FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+    return __umulhi(a, b);
+#else
+    return (uint32_t)((uint64_t)a * b >> 32);
+#endif
 }
 
 /* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write memory. */

@@ -28,7 +28,6 @@
 __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
     __shared__ int too_much[70000];
     too_much[threadIdx.x] = *x;
-    __syncthreads();
     *x = too_much[*x];
 }
 #endif
@@ -163,8 +162,8 @@ static __global__ void FA__ATTN(__count_kernel)(const __grid_constant__ FA__PARA
     uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= p.items) return;
     FA__ATTN(__count)(&p, item, block_m, block_n, &visited, &masked);
-    atomicAdd(&FA__ATTN(__counts)[0], (unsigned long long)visited);
-    atomicAdd(&FA__ATTN(__counts)[1], (unsigned long long)masked);
+    fa_sm80_add_to(&FA__ATTN(__counts)[0], visited);
+    fa_sm80_add_to(&FA__ATTN(__counts)[1], masked);
 }
 static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan) {
     const char *name = FA__STR(FA__ATTN());

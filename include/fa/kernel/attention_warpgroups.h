@@ -102,7 +102,7 @@ enum {
     FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
     FA__LOOP(_loaders) = 3,
     FA__LOOP(_turns) = FA__TURNS,
-    FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is __syncthreads() */
+    FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
 };
 
 /* A barrier for each direction: a buffer is full, a buffer is free again. */

@@ -51,8 +51,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
     fa_sm80_copy_commit();
     fa_sm80_copy_wait(0);
-    if (team->threads > 32) __syncthreads();
-    else __syncwarp();
+    if (team->threads > 32) fa_sm80_barrier();
+    else fa_sm80_warp_barrier();
     FA__ROLL
     for (int tensor = 0; tensor < tensors; tensor++) {
         const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor ? &p->residual : &p->x, there ? row : 0, 0, cols);

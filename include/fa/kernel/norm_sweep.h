@@ -133,15 +133,15 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
     } else { /* even lanes add up the one, odd lanes the other: half the exchanges */
         const int odd = (int)threadIdx.x & 1, lane = (int)threadIdx.x & 31;
         float(*shared)[FA__SWEEP_THREADS / 32] = shares->part[team->round++ & 1];
-        float mine = (odd ? k->wn : k->w) + __shfl_xor_sync(0xFFFFFFFFu, odd ? k->w : k->wn, 1);
+        float mine = (odd ? k->wn : k->w) + fa_sm80_shuffle_f32(odd ? k->w : k->wn, 1);
         FA__UNROLL
-        for (int step = 2; step < 32; step *= 2) mine += __shfl_xor_sync(0xFFFFFFFFu, mine, step);
+        for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
         if (lane < 2) shared[lane][threadIdx.x >> 5] = mine;
-        __syncthreads();
+        fa_sm80_barrier();
         mine = lane >> 1 < (int)blockDim.x >> 5 ? shared[odd][lane >> 1] : 0.0f;
         FA__UNROLL
-        for (int step = 2; step < 32; step *= 2) mine += __shfl_xor_sync(0xFFFFFFFFu, mine, step);
-        const float other = __shfl_xor_sync(0xFFFFFFFFu, mine, 1);
+        for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
+        const float other = fa_sm80_shuffle_f32(mine, 1);
         k->w = odd ? other : mine, k->wn = odd ? mine : other;
     }
     k->w *= p->inverse_cols, k->wn *= p->inverse_cols;

@@ -56,7 +56,7 @@ FA__FN void FA__LOOP(_put)(const FA__LOOP(_span) * s, const fa_team *team, FA__L
     uint32_t words[4];
     FA__UNROLL
     for (int i = 0; i < 4; i++) { /* whatever the phase: that of another team's row in the warp may differ */
-        words[i] = __shfl_up_sync(0xFFFFFFFFu, raw[4 + i], 1);
+        words[i] = fa_sm80_shuffle_up(raw[4 + i]);
         raw[i] = phase ? words[i] : raw[4 + i];
     }
     fa_sm80_shift(words, raw, (16 - phase) & 15);

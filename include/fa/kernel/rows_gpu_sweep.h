@@ -130,7 +130,7 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
         _Pragma("unroll 8") for (int64_t worker = warp; worker < p.sums.workers; worker += FA__ADD_WARPS) sum += from[worker * apart];
     }
     part[warp][lane] = sum;
-    __syncthreads();
+    fa_sm80_barrier();
     if (warp > 0 || column >= p.rows.cols) return;
     sum = 0.0f;
     FA__UNROLL

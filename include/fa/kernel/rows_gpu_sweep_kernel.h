@@ -47,8 +47,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         const int started = i + stages - 1;
 #if !FA__WHOLE /* others look at what a thread has copied */
         fa_sm80_copy_wait(stages - 2);
-        if (team.threads > 32) __syncthreads();
-        else __syncwarp();
+        if (team.threads > 32) fa_sm80_barrier();
+        else fa_sm80_warp_barrier();
 #endif
         if (started < turns) {
             const int64_t row = begin + (int64_t)started * step;
@@ -82,9 +82,9 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     for (int half = p.rows.teams / 2; half > 0; half /= 2)
         FA__UNROLL
         for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) { /* as many as a slot has room for */
-            __syncthreads();
+            fa_sm80_barrier();
             if (mine >= half && mine < 2 * half) shared[0] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
-            __syncthreads();
+            fa_sm80_barrier();
             if (mine >= half) continue;
             const float4 more = shared[half * p.rows.threads];
             sums[i] += more.x, sums[i + 1] += more.y, sums[i + 2] += more.z, sums[i + 3] += more.w;

@@ -29,7 +29,7 @@ FA__FN void FA__MMA(_split)(uint32_t *big, uint32_t *small, const uint32_t *x, i
 #pragma unroll
     for (int i = 0; i < n; i++) {
         big[i] = (x[i] + 0x1000u) & 0xFFFFE000u;
-        small[i] = FA__SPLIT ? __float_as_uint(__fsub_rn(__uint_as_float(x[i]), __uint_as_float(big[i]))) : 0u;
+        small[i] = FA__SPLIT ? fa__bits(fa_sm80_sub(fa__from_bits(x[i]), fa__from_bits(big[i]))) : 0u;
         if (!FA__SPLIT) big[i] = (x[i] & 0x7FFFFFFFu) > 0x7F800000u ? x[i] : big[i];
     }
 }
@@ -48,7 +48,7 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) {
         for (int k = 0; k < FA__MMA(_K) / 8; k++) {
             uint32_t x[4];
 #pragma unroll
-            for (int i = 0; i < 4; i++) x[i] = __float_as_uint(acc[(2 * m + i % 2) * FA__OWNED + 2 * k + i / 2]);
+            for (int i = 0; i < 4; i++) x[i] = fa__bits(acc[(2 * m + i % 2) * FA__OWNED + 2 * k + i / 2]);
             int at = (m * (FA__MMA(_K) / 8) + k) * 4;
             FA__MMA(_split)(a->big + at, a->small + at, x, 4);
         }

@@ -16,6 +16,8 @@
 /* ---- arithmetic ---- */
 
 FA__DEVICE float fa_sm80_fma(float a, float b, float c) { return fmaf(a, b, c); }
+/* a - b, never a part of a fused operation. */
+FA__DEVICE float fa_sm80_sub(float a, float b) { return __fsub_rn(a, b); }
 
 /* Two floats rounded to nearest even and packed, `low` in the lower half (PTX ISA, cvt). */
 FA__DEVICE uint32_t fa_sm80_pack_bf16(float low, float high) {
@@ -106,20 +108,27 @@ FA__DEVICE uint32_t fa_sm80_max_bf16(uint32_t a, uint32_t b) {
 
 /* ---- across a warp ---- */
 
+/* The value of the lane whose number differs in `bit`, and of the lane before (lane 0: its own). */
+FA__DEVICE uint32_t fa_sm80_shuffle(uint32_t x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
+FA__DEVICE float fa_sm80_shuffle_f32(float x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
+FA__DEVICE uint32_t fa_sm80_shuffle_up(uint32_t x) { return __shfl_up_sync(0xFFFFFFFFu, x, 1); }
+/* All lanes of the warp; what they have written each of them sees. */
+FA__DEVICE void fa_sm80_warp_barrier(void) { __syncwarp(); }
+
 /* The largest value, the sum, or the largest size, among `owners` neighbouring lanes. */
 FA__DEVICE float fa_sm80_row_max(float x, int owners) {
 #pragma unroll
-    for (int step = 1; step < owners; step *= 2) x = fa__maxf(__shfl_xor_sync(0xFFFFFFFFu, x, step), x);
+    for (int step = 1; step < owners; step *= 2) x = fa__maxf(fa_sm80_shuffle_f32(x, step), x);
     return x;
 }
 FA__DEVICE float fa_sm80_row_sum(float x, int owners) {
 #pragma unroll
-    for (int step = 1; step < owners; step *= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, step);
+    for (int step = 1; step < owners; step *= 2) x += fa_sm80_shuffle_f32(x, step);
     return x;
 }
 FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
 #pragma unroll
-    for (int step = 1; step < owners; step *= 2) x = fa_sm80_larger(__shfl_xor_sync(0xFFFFFFFFu, x, step), x);
+    for (int step = 1; step < owners; step *= 2) x = fa_sm80_larger(fa_sm80_shuffle(x, step), x);
     return x;
 }
 FA__DEVICE int fa_sm80_any(int x) { return __any_sync(0xFFFFFFFFu, x); }
@@ -145,6 +154,9 @@ FA__DEVICE int fa_sm80_lowest_bit(uint32_t x) { return __ffs((int)x) - 1; }
 /* ---- shared memory and copies ---- */
 
 FA__DEVICE int fa_sm80_thread(void) { return (int)threadIdx.x; }
+
+/* Adds to a counter in memory that all threads share. */
+FA__DEVICE void fa_sm80_add_to(unsigned long long *counter, int64_t x) { atomicAdd(counter, (unsigned long long)x); }
 
 /* All threads of the block. */
 FA__DEVICE void fa_sm80_barrier(void) { __syncthreads(); }

@@ -112,13 +112,13 @@ FA__FN float FA__RED(__exp_near)(float *to, const float *x, int count, float bas
 FA__FN float FA__RED(__lanes_max)(float x, int lanes) {
     FA__UNROLL
     for (int step = 1; step < 32; step *= 2)
-        if (step < lanes) x = fa__maxf(__shfl_xor_sync(0xFFFFFFFFu, x, step), x);
+        if (step < lanes) x = fa__maxf(fa_sm80_shuffle_f32(x, step), x);
     return x;
 }
 FA__FN float FA__RED(__lanes_sum)(float x, int lanes) {
     FA__UNROLL
     for (int step = 1; step < 32; step *= 2)
-        if (step < lanes) x += __shfl_xor_sync(0xFFFFFFFFu, x, step);
+        if (step < lanes) x += fa_sm80_shuffle_f32(x, step);
     return x;
 }
 
@@ -163,7 +163,7 @@ FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int 
     }
 #endif
     (void)team, (void)shared, (void)values;
-    __syncthreads();
+    fa_sm80_barrier();
 }
 /* The values that a lane collects: one, or several of a cluster. */
 #define FA__EACH_PART(i, team)                                                                     \
@@ -220,7 +220,7 @@ FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, 
 FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     FA__UNROLL
     for (int step = 1; step < 32; step *= 2) { /* no branches: latency counts */
-        const float other = __shfl_xor_sync(0xFFFFFFFFu, x, step);
+        const float other = fa_sm80_shuffle_f32(x, step);
         x = step < team->threads ? x + other : x;
     }
     return x;

@@ -66,7 +66,7 @@ FA__FN void FA__TILE(_split_part)(FA__TILE(_tile) * tile, int thread, int part, 
     };
     int lane = thread % 32, chunk = lane % FA__OWNERS, first = lane / FA__OWNERS * FA_WARPS + thread / 32;
     int begin = part * FA__STEPS / parts, end = (part + 1) * FA__STEPS / parts;
-    if (begin < end) __syncwarp(); /* what any lane has loaded is visible to all */
+    if (begin < end) fa_sm80_warp_barrier(); /* what any lane has loaded is visible to all */
 #pragma unroll 1 /* unrolled, it takes the registers of O */
     for (int i = begin; i < end; i++) {
         int row = first + i * (FA__ROWS * FA_WARPS), mine = FA__ALL || (row < FA_ROWS && chunk < FA__HALF);

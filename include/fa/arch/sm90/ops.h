@@ -19,6 +19,8 @@
 #define fa_sm90_opaque fa_sm80_opaque
 #define fa_sm90_row_max fa_sm80_row_max
 #define fa_sm90_row_sum fa_sm80_row_sum
+#define fa_sm90_shuffle fa_sm80_shuffle
+#define fa_sm90_warp_barrier fa_sm80_warp_barrier
 #define fa_sm90_any fa_sm80_any
 #define fa_sm90_ballot fa_sm80_ballot
 #define fa_sm90_lowest_bit fa_sm80_lowest_bit
@@ -49,9 +51,6 @@ extern "C" __device__ void FA_ARCH_90_needs_nvcc_arch_sm_90a(void);
 
 /* The value of lane 0, for all: afterwards the compiler may take it for the same in the whole warp. */
 FA__DEVICE int fa_sm90_uniform(int x) { return __shfl_sync(0xFFFFFFFFu, x, 0); }
-
-/* The value of the lane whose number differs in `bit`. */
-FA__DEVICE uint32_t fa_sm90_shuffle(uint32_t x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
 
 /* ---- barriers in shared memory that count arrivals and bytes (PTX ISA, mbarrier) ---- */
 
@@ -146,8 +145,6 @@ FA__DEVICE void fa_sm90_barrier(void) {
     fa_sm90_proxy_fence();
     __syncthreads();
 }
-/* All lanes of the warp. */
-FA__DEVICE void fa_sm90_warp_barrier(void) { __syncwarp(); }
 
 /* ---- registers of a warpgroup: all its warps call (PTX ISA, setmaxnreg) ---- */
 
