@@ -71,12 +71,6 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 /** @cond PRIVATE */
 /* A function of the host that runs once a call: its compilation counts for more than its speed does. */
 #define FA__CALLED static FA_UNUSED __attribute__((noinline, cold))
-/* Whether nvcc compiles for the host: of kernels that needs no more than their names. */
-#if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
-#define FA__HOST_PASS 1
-#else
-#define FA__HOST_PASS 0
-#endif
 /** @endcond */
 #if defined(__CUDACC__)
 /** Every hook starts with FA_HOOK: a function that is inlined into kernels, on every architecture. */

@@ -8,6 +8,13 @@
 #include <fa/kernel/check.h>
 
 /** @cond PRIVATE */
+/* Whether nvcc compiles for the host: of kernels that needs no more than their names. */
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
+#define FA__HOST_PASS 1
+#else
+#define FA__HOST_PASS 0
+#endif
+
 /* The rows of a call, and how they are dealt out. */
 typedef struct fa__rows {
     int64_t rows, cols;
@@ -84,7 +91,7 @@ FA__CALLED fa_status fa__check_rows(const char *name, int64_t rows, int64_t cols
 }
 
 FA__CALLED fa_status fa__check_matrix(const char *name, const char *matrix, fa_matrix m, int64_t rows, int64_t cols,
-                                                   int element_bytes, int written) {
+                                      int element_bytes, int written) {
     if (rows == 0 || cols == 0) return FA_OK;
     FA__CHECK(m.data, "%s: %s.data is NULL: (%lld, %lld) elements are needed", name, matrix, (long long)rows, (long long)cols);
     FA__CHECK((uintptr_t)m.data % (uintptr_t)element_bytes == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, matrix,

@@ -79,7 +79,7 @@ FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, 
 }
 /* Rows: `held` or `whole` if they fit in a block, else `slots`. */
 FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *whole,
-                                                const void *slots, size_t scratch, fa_stream stream) {
+                                          const void *slots, size_t scratch, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     if (once ? fa__rows_once(&p->rows, element, aligned)

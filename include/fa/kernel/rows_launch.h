@@ -79,7 +79,7 @@ static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int al
 
 /* How many blocks share a row, and what each holds of it. */
 FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
-                                                 int tensors, size_t scratch) {
+                                    int tensors, size_t scratch) {
     struct cudaFuncAttributes compiled;
     int device, most, major, clusters;
     cudaError_t error = cudaGetDevice(&device);
@@ -102,7 +102,7 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
 }
 
 FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
-                                                    size_t shared_bytes, void *params, fa_stream stream) {
+                                       size_t shared_bytes, void *params, fa_stream stream) {
     const int64_t most = (int64_t)1 << 30; /* of the blocks of a launch; then each takes several rows */
     cudaError_t error;
     cudaLaunchAttribute cluster;

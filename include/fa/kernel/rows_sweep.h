@@ -41,7 +41,7 @@ static inline FA_UNUSED int fa__slots_bytes(const fa__rows *r, int pieces) {
 
 /* `weights`: floats of every element's column that a thread keeps in shared memory. */
 FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights,
-                                                 size_t scratch) {
+                                    size_t scratch) {
     int device, most, all, processors;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
@@ -100,7 +100,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
  * longer ones are split. Vectors that a thread has at a time of a row that there is no room for, or that is looked at once. */
 #define FA__SLOT_CHUNK 4
 FA__CALLED fa_status fa__rows_slots(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
-                                                 size_t scratch) {
+                                    size_t scratch) {
     const int64_t vectors = fa__row_vectors(r, element_bytes, aligned);
     r->chunk = 1 << 30; /* all */
     if (vectors <= FA__SLOT_CHUNK * FA__SLOT_THREADS) {

@@ -79,9 +79,9 @@ FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accu
         FA__FLOATS = FA__CPU_LANES(FA__ISA),
         FA__MOST = FA__FLOATS == 16 ? 4 : 2, /* vectors of a panel: a divisor of the rows' */
         FA__VECTORS = FA_M / FA__FLOATS % FA__MOST == 0            ? FA__MOST
-                  : FA_M / FA__FLOATS % 3 == 0 && FA__MOST > 3 ? 3
-                  : FA_M / FA__FLOATS % 2 == 0             ? 2
-                                                      : 1,
+                      : FA_M / FA__FLOATS % 3 == 0 && FA__MOST > 3 ? 3
+                      : FA_M / FA__FLOATS % 2 == 0                 ? 2
+                                                                   : 1,
         FA__SIXES = FA__CPU_FUSED(FA__ISA) ? FA_N / 6 - (FA_N % 6 == 2) : 0, /* without it, products need registers too */
         FA__B_ROW = FA_B == FA_OPERAND_B ? 1 : FA_N,
         FA__B_COLUMN = FA_B == FA_OPERAND_B ? FA_K : 1,

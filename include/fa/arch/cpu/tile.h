@@ -42,7 +42,7 @@ FA__FN void FA__TILE(__narrow)(FA__ELEMENT *to, const float *from, int cols) {
 /* Rows that are transposed together: 16 fill whole cache lines of the columns. */
 enum { FA__TILE(_TOGETHER) = FA_ROWS % 16 == 0 ? 16 : 1 };
 
-/* Copies TOGETHER rows of FA_COLS elements between an array of rows and the tile, in which they begin at x. */
+/* Copies NAME_TOGETHER rows of FA_COLS elements between an array of rows and the tile, in which they begin at x. */
 FA__FN void FA__TILE(__transpose)(float *x, float *rows, int to_tile) {
     enum { FA__TOGETHER = FA__TILE(_TOGETHER), FA__STRIDE = FA__TOGETHER == 16 ? 4 : 1, FA__FLOATS = FA__CPU_LANES(FA__ISA) };
     for (int col = 0; col < FA_COLS; col += FA__STRIDE)
