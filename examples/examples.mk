@@ -20,7 +20,7 @@ $(BUILD)/examples/%.cpu: examples/%.cu $(example_sources)
 
 $(BUILD)/examples/%.gpu: examples/%.cu $(example_sources)
 	@mkdir -p $(@D)
-	$(NVCC) -std=c++17 $(NVCCFLAGS) -arch=$(gpu_arch) -Iinclude $< -o $@
+	$(NVCC) -std=c++17 $(NVCCFLAGS) $(call gpu_code,$(gpu_arch)) -Iinclude $< -o $@
 
 examples:
 	@$(MAKE) --no-print-directory examples-$(example_kind)

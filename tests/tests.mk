@@ -78,8 +78,9 @@ $(test_suites): $(T)/%: $(T)/%.o $(test_harness)
 # ---- the same on the GPU, with nvcc ----
 
 # Without a GPU only the contracts, for the status that says so; tests/nvcc_test.sh compiles the instances.
-TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(INCLUDE) -Itests -arch=$(gpu_arch)
-# An architecture that the GPU at hand is not, as machine code alone.
+TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(INCLUDE) -Itests
+TEST_CODE    = $(call gpu_code,$(gpu_arch))
+# An architecture that the GPU at hand is not.
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
 gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_random
@@ -87,23 +88,22 @@ gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $
 
 $(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(TEST_NVFLAGS) -c -o $@ $<
+	$(Q)$(NVCC) $(TEST_NVFLAGS) $(TEST_CODE) -c -o $@ $<
 $(T)/gpu/%.o: tests/suites/%.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(TEST_NVFLAGS) -c -o $@ $<
+	$(Q)$(NVCC) $(TEST_NVFLAGS) $(TEST_CODE) -c -o $@ $<
 $(T)/gpu/other.o: tests/suites/gpu.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(filter-out -arch=%,$(TEST_NVFLAGS)) -gencode arch=$(gpu_other:sm_%=compute_%),code=$(gpu_other) \
-	    -DTEST_WRONG_ARCHITECTURE -DTEST_SCHEDULE=80 -c -o $@ $<
+	$(Q)$(NVCC) $(TEST_NVFLAGS) $(call gpu_code,$(gpu_other)) -DTEST_WRONG_ARCHITECTURE -DTEST_SCHEDULE=80 -c -o $@ $<
 # The schedule that an instance chooses: by the GPU, and plain sm_90 has not got the newer one.
 gpu_schedule = $(if $(filter 90,$(gpu_cap)),90,80)
 $(T)/gpu/gpu.o: TEST_NVFLAGS += -DTEST_SCHEDULE=$(gpu_schedule)
 $(T)/gpu/plain.o: tests/suites/gpu.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(filter-out -arch=%,$(TEST_NVFLAGS)) -arch=sm_90 -DTEST_SCHEDULE=80 -c -o $@ $<
-# What is sm_90a's alone: without the PTX for later GPUs that -arch=sm_90a makes, too.
+	$(Q)$(NVCC) $(TEST_NVFLAGS) -arch=sm_90 -DTEST_SCHEDULE=80 -c -o $@ $<
+# What is sm_90a's alone.
 sm90_chunks := 0 1 2 3 4 5 6 7
-SM90_FLAGS   = $(filter-out -arch=%,$(TEST_NVFLAGS)) -gencode arch=compute_90a,code=sm_90a
+SM90_FLAGS   = $(TEST_NVFLAGS) $(call gpu_code,sm_90a)
 $(T)/products_%.c: tests/tools/products.sh
 	@mkdir -p $(@D)
 	$(Q)sh $< $* $(words $(sm90_chunks)) > $@
@@ -117,7 +117,7 @@ $(T)/gpu/sm90.o: tests/suites/sm90.c $(test_headers)
 $(T)/gpu/forward_00.o $(T)/gpu/forward_01.o: TEST_NVFLAGS += --use_fast_math
 $(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(TEST_NVFLAGS) -c -o $@ $<
+	$(Q)$(NVCC) $(TEST_NVFLAGS) $(TEST_CODE) -c -o $@ $<
 
 $(T)/gpu_contracts: $(T)/gpu/contracts.o $(T)/gpu/contracts_elsewhere.o
 $(T)/gpu_primitives: $(T)/gpu/primitives.o
@@ -133,7 +133,7 @@ $(T)/gpu_other: $(T)/gpu/other.o
 $(T)/gpu_sm90: $(T)/gpu/sm90.o $(sm90_chunks:%=$(T)/gpu/products_%.o)
 $(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
 $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward): $(gpu_harness)
-	$(Q)$(NVCC) -arch=$(gpu_arch) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
+	$(Q)$(NVCC) $(TEST_CODE) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
 # ---- targets ----
 

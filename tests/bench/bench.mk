@@ -92,9 +92,9 @@ $(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench
 $(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Xptxas -v -Iinclude \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -Iinclude \
 	    $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
-	@$(NVCC) -shared -arch=$(BENCH_ARCH) $(@:.so=.o) -o $@
+	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
@@ -106,9 +106,9 @@ $(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BU
 $(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Xptxas -v -Iinclude \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -Iinclude \
 	    $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
-	@$(NVCC) -shared -arch=$(BENCH_ARCH) $(@:.so=.o) -o $@
+	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
@@ -116,7 +116,7 @@ $(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tes
 
 $(BUILD)/bench/rows-gpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
-	$(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Iinclude -x cu $< -o $@ -ldl
+	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Iinclude -x cu $< -o $@ -ldl
 
 $(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/peak.h include/fa/fa.h
 	@mkdir -p $(@D)
@@ -124,7 +124,7 @@ $(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/p
 
 $(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
-	$(NVCC) $(BENCH_NVCCFLAGS) -arch=$(BENCH_ARCH) -Iinclude -x cu $< -o $@ -ldl -lpthread
+	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Iinclude -x cu $< -o $@ -ldl -lpthread
 
 .PHONY: bench bench-build bench-cpu bench-gpu bench-compare bench-clean-results
 .PHONY: bench-rows-cpu bench-rows-gpu bench-rows-compare
