@@ -332,6 +332,12 @@ FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other,
     }
 }
 
+/* Once a row: exactly, unless it is known that the scores are of half types. */
+#if defined(FA_DTYPE) && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#define FA__SM_LOG fa__log
+#else
+#define FA__SM_LOG fa__log_accurate
+#endif
 /** Completes the sums across the owners of a row. inverse[] is 1 / sum, and 0 for a row with nothing visible;
  *  lse[] is the natural log of the sum of exp(score * scale), and -inf for such a row. scale = scale_log2 * ln 2. */
 FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *inverse, float *lse) {
@@ -339,12 +345,13 @@ FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *in
     for (int r = 0; r < FA_ROWS; r++) {
         float sum = FA__OP(row_sum)(state->sum[r], FA_OWNERS);
         inverse[r] = sum == 0.0f ? 0.0f : fa__reciprocal(sum);
-        lse[r] = sum == 0.0f ? -INFINITY : state->max[r] * scale + fa__log(sum);
+        lse[r] = sum == 0.0f ? -INFINITY : state->max[r] * scale + FA__SM_LOG(sum);
     }
 }
 
 #undef FA__STALE_LIMIT
 #undef FA__ANY_SCORE
+#undef FA__SM_LOG
 #undef FA__SM
 #undef FA_M
 #undef FA_N

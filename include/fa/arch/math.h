@@ -155,6 +155,7 @@ FA_HOOK float fa__log(float x) {
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y * FA__LN_2;
 }
+FA_HOOK float fa__log_accurate(float x) { return logf(x); } /* 1 unit in the last place, without --use_fast_math */
 /* For half-precision inputs one instruction (relative error 2^-11), else the accurate one. */
 FA_HOOK float fa__tanh(float x, int dtype) {
     if (dtype == FA_F16 || dtype == FA_BF16) {
@@ -169,6 +170,7 @@ FA_HOOK float fa__exp2(float x) { return fa__exp2_cpu(x); }
 FA_HOOK float fa__reciprocal(float x) { return 1.0f / x; }
 FA_HOOK float fa__rsqrt(float x) { return 1.0f / sqrtf(x); }
 FA_HOOK float fa__log(float x) { return logf(x); }
+FA_HOOK float fa__log_accurate(float x) { return logf(x); }
 FA_HOOK float fa__tanh(float x, int dtype) {
     (void)dtype;
     return fa__tanh_accurate(x);
