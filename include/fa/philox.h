@@ -33,24 +33,29 @@ typedef struct fa_random4 {
     uint32_t word[4];
 } fa_random4;
 
+/** @cond PRIVATE */
+/* A round. The multipliers and the key's increments are the paper's (section 4.3): the golden ratio and sqrt(3) - 1. */
+#define FA__PHILOX_ROUNDS 10
+#define FA__PHILOX_STEP0 0x9E3779B9u
+#define FA__PHILOX_STEP1 0xBB67AE85u
+FA_HOOK void fa__philox_round(uint32_t *c, uint32_t k0, uint32_t k1) {
+    const uint32_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u;
+    const uint32_t low0 = multiplier0 * c[0], high0 = fa__high(multiplier0, c[0]), low1 = multiplier1 * c[2], high1 = fa__high(multiplier1, c[2]);
+    c[0] = high1 ^ c[1] ^ k0;
+    c[1] = low1;
+    c[2] = high0 ^ c[3] ^ k1;
+    c[3] = low0;
+}
+/** @endcond */
+
 /** Philox 4x32-10 of a counter (four words) and a key (two). */
 FA_HOOK fa_random4 fa_philox4x32(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1) {
-    /* The multipliers and the key's increments are the paper's (section 4.3): the golden ratio and sqrt(3) - 1. */
-    const uint32_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u, step0 = 0x9E3779B9u, step1 = 0xBB67AE85u;
     fa_random4 r;
+    r.word[0] = c0, r.word[1] = c1, r.word[2] = c2, r.word[3] = c3;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-    for (int round = 0; round < 10; round++) {
-        uint32_t low0 = multiplier0 * c0, high0 = fa__high(multiplier0, c0), low1 = multiplier1 * c2, high1 = fa__high(multiplier1, c2);
-        c0 = high1 ^ c1 ^ k0;
-        c1 = low1;
-        c2 = high0 ^ c3 ^ k1;
-        c3 = low0;
-        k0 += step0;
-        k1 += step1;
-    }
-    r.word[0] = c0, r.word[1] = c1, r.word[2] = c2, r.word[3] = c3;
+    for (int round = 0; round < FA__PHILOX_ROUNDS; round++, k0 += FA__PHILOX_STEP0, k1 += FA__PHILOX_STEP1) fa__philox_round(r.word, k0, k1);
     return r;
 }
 
@@ -86,25 +91,41 @@ FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offs
     return d;
 }
 
-/** Which of the four elements of a counter are kept: bits 0 to 3. The probability is not 0. */
-FA_HOOK uint32_t fa_dropout_kept4(const fa_dropout *d, uint64_t counter) {
+/** @cond PRIVATE */
+/* Which of the elements of one or two counters are kept: of two at a time, so that neither waits for what it has just computed. The
+ * probability is not 0. */
+FA_HOOK uint32_t fa__dropout_kept(const fa_dropout *d, uint64_t counter, const int counters) {
     const uint32_t last = (uint32_t)(d->threshold - 1); /* of the words that are dropped: comparisons of 32 bits */
-    const fa_random4 r = fa_philox(d->seed, counter);
-    uint32_t kept = 0;
-    for (int i = 0; i < 4; i++) kept |= (uint32_t)(r.word[i] > last) << i;
+    uint32_t c[2][4] = {{(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0}, {(uint32_t)(counter + 1), (uint32_t)((counter + 1) >> 32), 0, 0}};
+    uint32_t k0 = (uint32_t)d->seed, k1 = (uint32_t)(d->seed >> 32), kept = 0;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (int round = 0; round < FA__PHILOX_ROUNDS; round++, k0 += FA__PHILOX_STEP0, k1 += FA__PHILOX_STEP1)
+        for (int j = 0; j < counters; j++) fa__philox_round(c[j], k0, k1);
+    for (int i = 0; i < 4 * counters; i++) kept |= (uint32_t)(c[i / 4][i % 4] > last) << i;
     return kept;
 }
+#undef FA__PHILOX_ROUNDS
+#undef FA__PHILOX_STEP0
+#undef FA__PHILOX_STEP1
+/** @endcond */
 
-/** Which of the elements `element` to `element` + 3 are kept: bits 0 to 3. Up to 4 of them may be before element 0, which
- *  is in the middle of a counter's words then, too: `element` wraps. */
-FA_HOOK uint32_t fa_dropout_kept(const fa_dropout *d, uint64_t element) {
-    const unsigned phase = (unsigned)element % 4u;
-    const uint64_t counter = d->offset + (element + 4) / 4 - 1;
-    uint32_t kept;
-    if (d->threshold == 0) return 15u;
-    kept = fa_dropout_kept4(d, counter);
-    if (phase) kept |= fa_dropout_kept4(d, counter + 1) << 4; /* they are the last of these four and the first of the next */
-    return kept >> phase & 15u;
+/** Which of `count` elements, up to 32, from number `element` on are kept: bits from 0 on. Up to 8 of them may be before element 0:
+ *  then `element` wraps. */
+FA_HOOK uint32_t fa_dropout_kept(const fa_dropout *d, uint64_t element, int count) {
+    const uint64_t counter = d->offset + (element + 8) / 4 - 2;
+    const uint32_t all = count < 32 ? (1u << count) - 1 : ~0u;
+    uint32_t kept = 0;
+    if (d->threshold == 0) return all;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (int i = 0, at = -(int)(element % 4); at < count; i++, at += 4) { /* the first words may be those of elements before */
+        const uint32_t four = fa__dropout_kept(d, counter + (uint64_t)i, 1);
+        kept |= at < 0 ? four >> -at : four << at;
+    }
+    return kept & all;
 }
 
 #endif

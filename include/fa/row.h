@@ -169,15 +169,13 @@ FA__FN void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const
 #endif
 #undef FA__LOOKS
 
-/* What is kept of 32 elements, in a loop, because random words take many instructions. Four columns have one counter, or
- * two where the row begins within the first. */
+/* What is kept of up to 32 elements, of which a part's lie together. */
 FA__FN uint32_t FA__ROW(__draw)(const FA__ROW(_view) * v, int64_t piece, int base, int count, uint64_t first, const fa_dropout *dropout) {
+    const int together = FA__ROW(_PART) < 32 ? FA__ROW(_PART) : 32;
     uint32_t kept = 0;
     FA__ROLL
-    for (int i = 0; i < count; i += 4) {
-        uint64_t element = first + (uint64_t)FA__ROW(_col)(v, piece, base + i);
-        kept |= fa_dropout_kept(dropout, element) << i;
-    }
+    for (int i = 0; i < count; i += together)
+        kept |= fa_dropout_kept(dropout, first + (uint64_t)FA__ROW(_col)(v, piece, base + i), count - i < together ? count - i : together) << i;
     return kept;
 }
 typedef struct FA__ROW(_drawn) {
@@ -197,7 +195,8 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     FA__ROLL
     for (int at = 0; dropout->threshold > 0 && at < FA_PIECES * FA__ROW(_LENGTH) && at * v->threads < (int)v->cols; at += FA__ROW(_LENGTH)) {
         FA__UNROLL
-        for (int i = 0; i < FA__ROW(_LENGTH); i += 4) d.kept |= fa_dropout_kept4(dropout, counter + (uint64_t)i / 4) << ((at + i) % 32);
+        for (int i = 0; i < FA__ROW(_LENGTH); i += FA__ROW(_VECTOR))
+            d.kept |= fa__dropout_kept(dropout, counter + (uint64_t)i / 4, FA__ROW(_VECTOR) / 4) << ((at + i) % 32);
         counter += (uint64_t)(unsigned)(FA__ROW(_LENGTH) / 4 * v->threads);
     }
 #else

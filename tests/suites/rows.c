@@ -84,12 +84,17 @@ static void philox(void) {
     tap_ok(abs(kept - 70000) < 700, "a probability of 0.3 drops 30 of 100 (kept %d of 100000)", kept);
     const fa_dropout half = fa_dropout_of(0.5f, 3, 9);
     int right = 1;
-    for (int first = -4; first < 9; first++) /* a row's first vector may begin before element 0 */
-        for (int i = first < 0 ? -first : 0; i < 4; i++) {
-            uint32_t word = fa_philox(3, 9 + (uint64_t)(first + i) / 4).word[(first + i) % 4];
-            right &= (int)(fa_dropout_kept(&half, (uint64_t)first) >> i & 1) == fa_dropout_keeps(word, half.threshold);
+    for (int first = -8; first < 9; first++) /* a row's first vector may begin before element 0 */
+        for (int count = 1; count <= 32; count++) {
+            const uint32_t bits = fa_dropout_kept(&half, (uint64_t)first, count);
+            for (int i = first < 0 ? -first : 0; i < 32; i++) {
+                uint32_t word = fa_philox(3, 9 + (uint64_t)(first + i) / 4).word[(first + i) % 4];
+                right &= (int)(bits >> i & 1) == (i < count && fa_dropout_keeps(word, half.threshold));
+            }
         }
-    tap_ok(right, "four elements from anywhere on are kept as their words say");
+    const fa_dropout none = fa_dropout_of(0, 3, 9), every = fa_dropout_of(1, 3, 9);
+    right &= fa_dropout_kept(&none, 6, 11) == 0x7FF && fa_dropout_kept(&none, 6, 32) == ~0u && fa_dropout_kept(&every, 6, 32) == 0;
+    tap_ok(right, "elements from anywhere on are kept as their words say");
 }
 
 /* ---- reductions ---- */
