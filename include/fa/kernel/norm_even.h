@@ -75,6 +75,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     if (row >= p->rows.rows) return; /* after the last reduction */
     if (team->thread == 0 && p->rstd) p->rstd[row] = rstd;
     if (FA__CENTERED && team->thread == 0 && p->mean) p->mean[row] = mean;
+    if (!p->y.data) return;
 
     if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[1]);
     FA__LOOP(_row_view) y = FA__LOOP(_whole)(&p->y, p, row, &from.x);

@@ -96,7 +96,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     if (there && team->thread == 0 && p->rstd) p->rstd[row] = rstd;
     if (FA__CENTERED && there && team->thread == 0 && p->mean) p->mean[row] = mean;
     FA__ROLL
-    for (int is_y = !p->sum.data; is_y < 2; is_y++) {
+    for (int is_y = !p->sum.data; is_y < 1 + (p->y.data != NULL); is_y++) {
         const FA__LOOP(_span) to = FA__LOOP(_span_of)(is_y ? &p->y : &p->sum, there ? row : 0, 0, cols);
         FA__UNROLL
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) {

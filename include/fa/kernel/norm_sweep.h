@@ -98,10 +98,8 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
-    const float *found = p->sums.row_values + 4 * (part->cols ? part->row : 0);
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
-    if (FA__CUT && p->sums.row_values) k->mean = found[0], k->rstd = found[1];
-    else if (!p->rstd) FA__LOOP(_again)(k, p, slots, &s, team, place);
+    if (!p->rstd) FA__LOOP(_again)(k, p, slots, &s, team, place);
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         FA__LOOP(_take)(x, slots, p, &s, team, piece);
@@ -124,7 +122,8 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
     }
     k->w = w_sum, k->wn = wn_sum;
     if (FA__CUT && p->sums.row_values) {
-        k->w = found[2], k->wn = found[3];
+        const float *found = p->sums.row_values + (part->cols ? part->row : 0);
+        k->w = found[2 * p->rows.rows], k->wn = found[3 * p->rows.rows];
         return;
     }
     if (team->threads <= 32) {

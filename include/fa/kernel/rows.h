@@ -52,7 +52,7 @@ typedef struct fa__sums {
     int whole;        /* rows are of whole vectors, and not cut (GPU) */
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
-    float *row_values; /* (rows, 4), in the workspace: what a first pass has found out about rows of several segments */
+    float *row_values; /* (rows, 4), on a GPU (4, rows), in the workspace: what a first pass has found out about rows of several segments */
     void *totals[2];  /* (cols); NULL: not wanted */
 } fa__sums;
 

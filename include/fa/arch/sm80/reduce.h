@@ -193,8 +193,15 @@ FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
     FA__EACH_PART(i, team) x += part[0][i];
     return FA__RED(__lanes_sum)(x, 32);
 }
+/* In a loop: nobody who needs two sums is in a hurry. */
+FA__FN void FA__RED(__lanes_sum2)(float *x, float *y, int lanes) {
+    FA__ROLL
+    for (int step = 1; step < lanes && step < 32; step *= 2)
+        *x += fa_sm80_shuffle_f32(*x, step), *y += fa_sm80_shuffle_f32(*y, step);
+}
 FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) * shared) {
-    float x = FA__RED(__lanes_sum)(*a, team->threads), y = FA__RED(__lanes_sum)(*b, team->threads);
+    float x = *a, y = *b;
+    FA__RED(__lanes_sum2)(&x, &y, team->threads);
     if (team->threads > 32) {
         float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
         FA__RED(__publish)(part[0], x, team, shared);
@@ -202,7 +209,7 @@ FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) *
         FA__RED(__meet)(team, shared, 2);
         x = y = 0.0f;
         FA__EACH_PART(i, team) x += part[0][i], y += part[1][i];
-        x = FA__RED(__lanes_sum)(x, 32), y = FA__RED(__lanes_sum)(y, 32);
+        FA__RED(__lanes_sum2)(&x, &y, 32);
     }
     *a = x;
     *b = y;
