@@ -69,8 +69,13 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #endif
 #define FA_UNUSED __attribute__((unused))
 /** @cond PRIVATE */
-/* A function of the host that runs once a call: its compilation counts for more than its speed does. */
+/* A function of the host that runs once a call: its compilation counts for more than its speed does. (With nvcc that is a tenth of
+ * a second an instance; elsewhere these functions are few.) */
+#if defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__)
+#define FA__CALLED static FA_UNUSED __attribute__((noinline, cold, optimize("O0")))
+#else
 #define FA__CALLED static FA_UNUSED __attribute__((noinline, cold))
+#endif
 /** @endcond */
 #if defined(__CUDACC__)
 /** Every hook starts with FA_HOOK: a function that is inlined into kernels, on every architecture. */

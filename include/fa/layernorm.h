@@ -41,8 +41,8 @@
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
  * had neither dropout nor residual. It uses mean and rstd as the forward wrote them if both are given, and computes them again if
- * not, which costs little. Each of its results is written if its pointer is not NULL. It needs the workspace for d_gamma
- * and d_beta, and for rows that are longer than a block of a GPU can hold.
+ * not, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL. It needs the workspace
+ * for d_gamma and d_beta, and on a GPU for statistics that are not given, and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. Results are the same every time, and with any number of threads: there are no
@@ -101,8 +101,9 @@ typedef struct fa_layernorm_args {
 FA_API fa_status FA__ROWS(_forward)(const fa_layernorm_args *args, fa_stream stream) FA_UNUSED;
 /** The gradients of the loss, from that of y, d_y, and what was normalised. */
 FA_API fa_status FA__ROWS(_backward)(const fa_layernorm_args *args, fa_stream stream) FA_UNUSED;
-/** Bytes of workspace that the backward needs with these arguments, of which it looks at rows, cols, and whether d_sum and the
- *  gradients of weights are wanted. On a GPU it depends on the current device; 0 if there is none. */
+/** Bytes of workspace that are enough for the backward with these arguments, of which it looks at rows, cols, and whether d_sum and
+ *  the gradients of weights are wanted. Where these are not, and mean and rstd are given, rows that a block can hold need none. On a GPU it
+ *  depends on the current device; 0 if there is none. */
 FA_API size_t FA__ROWS(_workspace)(const fa_layernorm_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)

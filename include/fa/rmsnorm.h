@@ -41,8 +41,8 @@
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
  * had neither dropout nor residual. It uses rstd as the forward wrote it if it is given, and computes it again if
- * not, which costs little. Each of its results is written if its pointer is not NULL. It needs the workspace for d_gamma, and
- * for rows that are longer than a block of a GPU can hold.
+ * not, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL. It needs the workspace
+ * for d_gamma, and on a GPU for an rstd that is not given, and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. Results are the same every time, and with any number of threads: there are no
@@ -98,8 +98,9 @@ typedef struct fa_rmsnorm_args {
 FA_API fa_status FA__ROWS(_forward)(const fa_rmsnorm_args *args, fa_stream stream) FA_UNUSED;
 /** The gradients of the loss, from that of y, d_y, and what was normalised. */
 FA_API fa_status FA__ROWS(_backward)(const fa_rmsnorm_args *args, fa_stream stream) FA_UNUSED;
-/** Bytes of workspace that the backward needs with these arguments, of which it looks at rows, cols, and whether d_sum and the
- *  gradients of weights are wanted. On a GPU it depends on the current device; 0 if there is none. */
+/** Bytes of workspace that are enough for the backward with these arguments, of which it looks at rows, cols, and whether d_sum and
+ *  the gradients of weights are wanted. Where these are not, and rstd is given, rows that a block can hold need none. On a GPU it
+ *  depends on the current device; 0 if there is none. */
 FA_API size_t FA__ROWS(_workspace)(const fa_rmsnorm_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)

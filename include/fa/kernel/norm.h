@@ -117,7 +117,9 @@ FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream
     fa_status status = FA__ROWS(__params_of)(&p, args, 1);
     if (status != FA_OK || p.rows.cols == 0 || (p.rows.rows == 0 && !p.sums.wanted)) return status;
     if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
-    const size_t needed = fa__sums_bytes(&p.sums, &p.rows);
+    const size_t enough = FA__ROWS(_workspace)(args);
+    size_t needed = fa__sums_bytes(&p.sums, &p.rows);
+    if (needed > 0 && needed < enough) needed = enough; /* if any, then what NAME_workspace() says */
     status = fa__check_workspace(FA__STR(FA__ROWS()), args->workspace, args->workspace_bytes, needed);
     if (status != FA_OK) return status;
     fa__sums_place(&p.sums, args->workspace);
@@ -137,7 +139,7 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
     size_t most = 0;
-    for (int even = 0; even < 2; even++) { /* whatever the matrices look like */
+    for (int even = 0; even < 2; even++) { /* whatever the matrices look like, and without statistics */
         p.rows.even = even && args->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
         const size_t bytes = fa__sums_bytes(&p.sums, &p.rows);

@@ -79,18 +79,28 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
 
     if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[1]);
     FA__LOOP(_row_view) y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
-    FA__UNROLL
-    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
-        float *x = kept + (words ? 0 : piece * FA__LENGTH);
-        if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
-        FA__LOOP(_row_weights)(gamma, &from.x, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
-        FA__LOOP(_row_weights)(beta, &from.x, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+    /* What is plain in two halves, by code that is there once: the second one takes the place of the first. */
+    const int turns = plain ? 2 : 1, together = FA__HELD_PIECES / turns;
+    FA__ROLL
+    for (int turn = 0; turn < turns; turn++) {
         FA__UNROLL
-        for (int i = 0; i < FA__LENGTH; i++) {
-            if (words && FA__CENTERED) x[i] -= middle;
-            x[i] = FA__CENTERED ? fmaf(fmaf(x[i], rstd, shift), gamma[i], beta[i]) : x[i] * rstd * gamma[i];
+        for (int i = 0; i < together; i++) {
+            const int piece = turn * together + i;
+            float *x = kept + (words ? 0 : i * FA__LENGTH);
+            if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, i);
+            FA__LOOP(_row_weights)(gamma, &from.x, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
+            FA__LOOP(_row_weights)(beta, &from.x, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+            FA__UNROLL
+            for (int j = 0; j < FA__LENGTH; j++) {
+                if (words && FA__CENTERED) x[j] -= middle;
+                x[j] = FA__CENTERED ? fmaf(fmaf(x[j], rstd, shift), gamma[j], beta[j]) : x[j] * rstd * gamma[j];
+            }
+            FA__LOOP(_row_store)(&y, piece, x);
         }
-        FA__LOOP(_row_store)(&y, piece, x);
+        if (turns == 1) return;
+        if (words) FA__LOOP(_row_skip)(&from.held, together);
+        FA__UNROLL
+        for (int i = 0; !words && i < together * FA__LENGTH; i++) kept[i] = kept[together * FA__LENGTH + i];
     }
 }
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {

@@ -83,30 +83,6 @@ FA__FN void FA__LOOP(_means)(float *w_sum, float *wn_sum, const FA__PARAMS *p, f
 
 #include <fa/kernel/norm_rows_cpu.h>
 #else
-/* The statistics of a row are found in two looks at its pieces: the sum, of which the mean of a warp is made, and the squares about
- * that. */
-enum { FA__LOOP(_MEAN), FA__LOOP(_SQUARES), FA__LOOP(_FIRST_LOOK) = FA__CENTERED ? FA__LOOP(_MEAN) : FA__LOOP(_SQUARES) };
-typedef struct FA__LOOP(_looks) {
-    float all, number, mean, rstd;
-} FA__LOOP(_looks);
-/* After all pieces; after the second look the mean and rstd are those of the row. */
-FA__FN void FA__LOOP(_looked)(FA__LOOP(_looks) * l, int look, const FA__PARAMS *p, fa_team *team, FA__LOOP(_place) * place) {
-#if FA__CENTERED
-    l->all = FA__LOOP(_reduce_lanes_sum)(l->all, team);
-    if (look == FA__LOOP(_MEAN)) {
-        l->number = FA__LOOP(_reduce_lanes_sum)(l->number, team);
-        l->mean = l->number > 0.0f ? l->all * fa__reciprocal(l->number) : 0.0f;
-        l->all = 0.0f;
-        return;
-    }
-    FA__LOOP(_reduce_warps_moments)(&l->number, &l->mean, &l->all, team, place->shared);
-#else
-    (void)look;
-    l->all = FA__LOOP(_reduce_sum)(l->all, team, place->shared);
-#endif
-    l->rstd = fa__rsqrt(l->all * p->inverse_cols + p->eps);
-}
-
 #if FA__EVEN && FA__DIRECTIONS == FA__ROWS_FORWARD
 #include <fa/kernel/norm_even.h>
 #elif FA__DIRECTIONS == FA__ROWS_FORWARD

@@ -43,40 +43,12 @@ typedef struct FA__LOOP(_known) {
     float w, wn; /* the means of w and of w n */
 } FA__LOOP(_known);
 
-/* The statistics of a row that is there, if they were given. */
+/* The statistics of a row that is there. */
 FA__FN void FA__LOOP(_peek)(FA__LOOP(_known) * k, const FA__PARAMS *p, int64_t row, int there) {
     k->mean = k->rstd = 0.0f;
-    if (!p->rstd || !there) return;
+    if (!there) return;
     k->mean = FA__CENTERED ? p->mean[row] : 0.0f;
     k->rstd = p->rstd[row];
-}
-
-/* A look at a piece, of which `left` elements are the row's. */
-FA__FN void FA__LOOP(_look)(FA__LOOP(_looks) * l, int look, float *x, int64_t left) {
-    enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
-    const int real = left < 0 ? 0 : left < FA__LENGTH ? (int)left : FA__LENGTH;
-    if (look == FA__LOOP(_MEAN)) l->number += (float)real;
-    FA__UNROLL
-    for (int i = 0; i < FA__LENGTH; i++) x[i] = i < real ? x[i] - l->mean : 0.0f;
-    l->all += look == FA__LOOP(_MEAN) ? FA__LOOP(_reduce_sum_of)(x, FA__LENGTH) : FA__LOOP(_reduce_dot_of)(x, x, FA__LENGTH);
-}
-
-/* The statistics, if they were not given. */
-FA__FN void FA__LOOP(_again)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slots, const FA__LOOP(_span) * s,
-                             fa_team *team, FA__LOOP(_place) * place) {
-    float x[FA__LOOP(_row_LENGTH)];
-    FA__LOOP(_looks) l = {0.0f, 0.0f, 0.0f, 0.0f};
-    FA__ROLL
-    for (int look = FA__LOOP(_FIRST_LOOK); look <= FA__LOOP(_SQUARES); look++) {
-        FA__ROLL
-        for (int piece = 0; piece < FA__PIECES; piece++) {
-            FA__LOOP(_take)(x, slots, p, s, team, piece);
-            FA__LOOP(_look)(&l, look, x, s->cols - FA__LOOP(_column)(team, piece));
-        }
-        FA__LOOP(_looked)(&l, look, p, team, place);
-    }
-    k->mean = l.mean, k->rstd = l.rstd;
-    if (s->cols == 0) k->rstd = 0.0f; /* without eps that of nothing is infinite */
 }
 
 /* A thread's weights of a piece, in slots like those. */
@@ -94,12 +66,11 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
 
 /* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
 FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots, fa_team *team,
-                              FA__LOOP(_place) * place, fa__shares *shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
+                              fa__shares *shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
     const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
-    if (!p->rstd) FA__LOOP(_again)(k, p, slots, &s, team, place);
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         FA__LOOP(_take)(x, slots, p, &s, team, piece);
@@ -121,7 +92,7 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
         wn_sum += FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
     }
     k->w = w_sum, k->wn = wn_sum;
-    if (FA__CUT && p->sums.row_values) {
+    if (FA__CUT && p->sums.segments > 1) {
         const float *found = p->sums.row_values + (part->cols ? part->row : 0);
         k->w = found[2 * p->rows.rows], k->wn = found[3 * p->rows.rows];
         return;
@@ -175,7 +146,8 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
     }
     if (FA__EVEN && !p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
         if (!p->d_x.data) return;
-        _Pragma("unroll 2") for (int piece = 0; piece < FA__PIECES; piece++) {
+        enum { FA__TOGETHER = FA__LOOP(_HOLDS) ? FA__PIECES : 2 };
+        _Pragma("unroll FA__TOGETHER") for (int piece = 0; piece < FA__PIECES; piece++) {
             FA__GRADIENT(FA__LOOP(_HOLDS))
             FA__LOOP(_put)(&d_x, team, FA__LOOP(_column)(team, piece), x);
         }

@@ -52,7 +52,8 @@ typedef struct fa__sums {
     int whole;        /* rows are of whole vectors, and not cut (GPU) */
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
-    float *row_values; /* (rows, 4), on a GPU (4, rows), in the workspace: what a first pass has found out about rows of several segments */
+    float *row_values; /* (rows, known), on a GPU (known, rows), in the workspace: what is found out about whole rows before */
+    int known;         /* values of a row: its statistics, if they are missing (GPU); and all, 4, if it has several segments */
     void *totals[2];  /* (cols); NULL: not wanted */
 } fa__sums;
 
@@ -60,13 +61,13 @@ static inline FA_UNUSED int64_t fa__sums_pitch(int64_t cols) { return (cols + 15
 /* Bytes of the workspace: the partial sums, then the values of rows. */
 static inline FA_UNUSED size_t fa__sums_bytes(const fa__sums *s, const fa__rows *r) {
     size_t bytes = s->wanted ? (size_t)s->workers * (size_t)s->count * (size_t)s->pitch * sizeof(float) : 0;
-    return bytes + (s->segments > 1 ? (size_t)r->rows * 4 * sizeof(float) : 0);
+    return bytes + (size_t)r->rows * (size_t)s->known * sizeof(float);
 }
 static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
     float *at = (float *)workspace;
     s->partial = s->wanted ? at : NULL;
     if (s->wanted) at += s->workers * s->count * s->pitch;
-    s->row_values = s->segments > 1 ? at : NULL;
+    s->row_values = s->known ? at : NULL;
 }
 FA__CALLED fa_status fa__check_workspace(const char *name, const void *workspace, size_t bytes, size_t needed) {
     if (needed == 0) return FA_OK;

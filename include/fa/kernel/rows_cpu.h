@@ -39,6 +39,7 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     /* Where no sums are wanted, nothing is gained by segments; and their first pass needs a workspace. */
     p->sums.length = p->sums.wanted && p->rows.cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : p->rows.cols;
     p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
+    p->sums.known = p->sums.segments > 1 ? 4 : 0;
     return FA_OK;
 }
 /* Adds what the workers have of some columns. */

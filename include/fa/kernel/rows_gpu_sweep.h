@@ -114,7 +114,7 @@ FA__SLOT_KERNEL(_first_pass)
 #define FA__WHOLE 0
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 
-#define FA__SWEEP_SCRATCH (sizeof(fa__shares) + sizeof(FA__ROWS(_sweep_reduce_shared)))
+#define FA__SWEEP_SCRATCH sizeof(fa__shares)
 
 /* Adds the partial sums of columns: a lane has a column, and each warp some workers. */
 #define FA__ADD_WARPS 16
@@ -143,6 +143,7 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
+    p->sums.known = p->rstd ? 0 : 2;
     return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, FA__SWEEP_SCRATCH);
 }
 
@@ -180,25 +181,26 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stre
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)p->rows.tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 
-/* A first pass over rows that are swept by segments, after a forward without results if it has to find their statistics. */
-FA__CALLED fa_status FA__ROWS(__run_first_pass)(FA__PARAMS *p, fa_stream stream) {
+/* The statistics of a backward that are missing, by a forward without results. */
+FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream) {
+    FA__PARAMS forward = *p;
+    forward.mean = p->mean = p->sums.row_values;
+    forward.rstd = p->rstd = p->mean + p->rows.rows;
+    forward.x = p->sum;
+    forward.residual.data = forward.sum.data = forward.y.data = NULL;
+    forward.dropout.threshold = 0;
+    forward.rows.tensors = forward.plain = 1;
+    return FA__ROWS(__run_forward)(&forward, fa__aligned(p->sum, (int)sizeof(FA__ELEMENT)), stream);
+}
+
+/* A first pass over rows that are swept by segments. */
+FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const void *kernel = (const void *)FA__ROWS(_slots_kernel_first_pass);
     const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
     FA__PARAMS whole = *p;
     whole.sums.segments = 1;
     whole.sums.length = p->rows.cols;
-    if (!p->rstd) {
-        whole.mean = p->sums.row_values, whole.rstd = whole.mean + p->rows.rows;
-        FA__PARAMS forward = whole;
-        forward.x = p->sum;
-        forward.residual.data = forward.sum.data = forward.y.data = NULL;
-        forward.dropout.threshold = 0;
-        forward.rows.tensors = forward.plain = 1;
-        fa_status status = FA__ROWS(__run_forward)(&forward, fa__aligned(p->sum, (int)sizeof(FA__ELEMENT)), stream);
-        if (status != FA_OK) return status;
-        p->mean = whole.mean, p->rstd = whole.rstd;
-    }
     fa_status status = fa__rows_split(&whole.rows, name, kernel, (int)sizeof(FA__ELEMENT), 1, 2, scratch);
     if (status != FA_OK) return status;
     whole.rows.team_bits = 30;
@@ -213,7 +215,8 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
     const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_sweep_any_kernel_backward)
                          : p->sums.pieces == FA__SWEEP_FAST ? (const void *)FA__ROWS(_sweep_fast_kernel_backward)
                                                             : (const void *)FA__ROWS(_sweep_kernel_backward);
-    fa_status status = p->sums.row_values && p->rows.rows > 0 ? FA__ROWS(__run_first_pass)(p, stream) : FA_OK;
+    fa_status status = !p->rstd && p->rows.rows > 0 ? FA__ROWS(__run_statistics)(p, stream) : FA_OK;
+    if (status == FA_OK && p->sums.segments > 1 && p->rows.rows > 0) status = FA__ROWS(__run_first_pass)(p, stream);
     if (status == FA_OK && p->rows.rows > 0)
         status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments, p->rows.threads * p->rows.teams, 1,
                                    FA__SWEEP_SCRATCH + (size_t)p->sums.weights_bytes + (size_t)(p->sums.stages * p->rows.tensors) * (size_t)p->rows.slot_bytes, p, stream);

@@ -10,13 +10,19 @@
 #define FA__CUT !FA__WHOLE
 #include <fa/kernel/rows_gpu_parts.h>
 
+#if !FA__HOST_PASS
+/* Where a worker's sums from number `i` of a thread on go. There is room to a multiple of 16 columns. */
+FA__FN float4 *FA__LOOP(_partial)(const FA__PARAMS *p, int64_t worker, int i, int64_t col) {
+    const int which = i / (FA__PIECES * FA__LOOP(_row_LENGTH));
+    return (float4 *)(p->sums.partial + (worker * FA__SUMS + which) * p->sums.pitch + col);
+}
+#endif
 FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
 #if !FA__HOST_PASS
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__HELD = FA__PIECES * FA__LENGTH };
     float sums[FA__SUMS * FA__HELD], n[FA__HELD], w[FA__HELD];
     fa__shares *shares = (fa__shares *)fa__shared;
-    FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)(shares + 1), NULL, NULL, 0};
-    float4 *kept = (float4 *)(place.shared + 1);
+    float4 *kept = (float4 *)(shares + 1);
     unsigned char *slots = (unsigned char *)kept + p.sums.weights_bytes;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
     const int mine = (int)threadIdx.x >> p.rows.team_bits, stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
@@ -68,7 +74,7 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
 #if FA__WHOLE
         fa_sm80_copy_wait(stages - 1);
 #endif
-        FA__LOOP(_sum_up)(&now, &p, &part, slots + here * stage_bytes, &team, &place, shares, kept, sums, n, w);
+        FA__LOOP(_sum_up)(&now, &p, &part, slots + here * stage_bytes, &team, shares, kept, sums, n, w);
         /* Addresses are made anew: kept, they would take registers that there are not. */
         fa_team same = team;
         same.thread = fa_sm80_opaque(team.thread);
@@ -76,25 +82,32 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     }
     if (!p.sums.partial) return;
 
-    /* The teams of a block: halves add halves, through the slots, which nobody reads any more. */
-    float4 *shared = (float4 *)slots + threadIdx.x;
-    FA__ROLL
-    for (int half = p.rows.teams / 2; half > 0; half /= 2)
+    if (FA__WHOLE && FA__PIECES == FA__SWEEP_FAST && p.rows.teams == 1) { /* 5 % for 4,096 rows, but code */
         FA__UNROLL
-        for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) { /* as many as a slot has room for */
-            fa_sm80_barrier();
-            if (mine >= half && mine < 2 * half) shared[0] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
-            fa_sm80_barrier();
-            if (mine >= half) continue;
-            const float4 more = shared[half * p.rows.threads];
-            sums[i] += more.x, sums[i + 1] += more.y, sums[i + 2] += more.z, sums[i + 3] += more.w;
+        for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) {
+            const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
+            if (col < cols) *FA__LOOP(_partial)(&p, worker, i, first + col) = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
         }
-    if (mine > 0) return;
+        return;
+    }
+    /* The teams of a block add up theirs, in the room of the weights and slots, which nobody reads any more: of two tensors' slots
+     * and one weight there is enough for two sums. */
+    float4 *all = kept + threadIdx.x;
+    fa_sm80_barrier();
     FA__UNROLL
-    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) {
+    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) all[i / 4 * (int)blockDim.x] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+    fa_sm80_barrier();
+    FA__ROLL
+    for (int i = 4 * mine; i < FA__SUMS * FA__HELD; i += 4 * p.rows.teams) {
         const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
-        float *to = p.sums.partial + (worker * FA__SUMS + i / FA__HELD) * p.sums.pitch + first + col;
-        if (col < cols) *(float4 *)to = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]); /* there is room to a multiple of 16 */
+        const float4 *one = kept + i / 4 * (int)blockDim.x + team.thread;
+        float4 sum = *one;
+        FA__ROLL
+        for (int more = 1; more < p.rows.teams; more++) {
+            one += p.rows.threads;
+            sum = make_float4(sum.x + one->x, sum.y + one->y, sum.z + one->z, sum.w + one->w);
+        }
+        if (col < cols) *FA__LOOP(_partial)(&p, worker, i, first + col) = sum;
     }
 #endif
 }

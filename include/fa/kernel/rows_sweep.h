@@ -72,6 +72,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         needed = threads_most;
         s->length = (int64_t)FA__SWEEP_ANY * threads_most * 16 / element_bytes;
         s->segments = (r->cols + s->length - 1) / s->length;
+        if (s->segments > 1) s->known = 4;
     }
     fa__rows_teams(r, needed, s->whole ? FA__SWEEP_LANE_BLOCK : FA__SWEEP_ANY_LANE_BLOCK);
     const int threads = r->threads * r->teams;

@@ -25,6 +25,12 @@ FA__FN void FA__ROW(_renew)(FA__ROW(_held) * held, int none) {
     FA__UNROLL
     for (int i = 0; i < 4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++) held->raw[i] ^= (uint32_t)none;
 }
+/* Then piece `pieces` is number 0, and so on. */
+FA__FN void FA__ROW(_skip)(FA__ROW(_held) * held, int pieces) {
+    FA__UNROLL
+    for (int i = 4 * FA__ROW(_VECTORS) * pieces; i < 4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++)
+        held->raw[i - 4 * FA__ROW(_VECTORS) * pieces] = held->raw[i];
+}
 /* Of two tensors, the words take fewer registers than the floats do; and of floats there is one piece. */
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
     (void)v;
