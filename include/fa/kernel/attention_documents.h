@@ -16,6 +16,26 @@ FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, i
     return !FA__OP(any)(other != id);
 }
 
+#if FA__ARCH == 80 /* whose warps judge tiles together */
+/* Of the ids from number `begin` on, `count` of them, known to the compiler, but none behind number `last`: a lane's, and the warp's
+ * if all lanes call. */
+FA__FN fa__ids FA__LOOP(_ids_of_lane)(const int *ids, int begin, int last, int count, int lane) {
+    fa__ids of = {INT32_MAX, INT32_MIN};
+    const int *from = (const int *)fa__row_address(ids);
+    FA__UNROLL
+    for (int i = 0; i < count; i += FA__LANES) {
+        int id = fa__load_int(from + fa__min(begin + fa__min(i + lane, count - 1), last));
+        fa__ids_add(&of, id, id);
+    }
+    return of;
+}
+FA__FN fa__ids FA__LOOP(_ids_of_warp)(fa__ids of) {
+    of.lowest = FA__OP(lowest)(of.lowest);
+    of.highest = FA__OP(highest)(of.highest);
+    return of;
+}
+#endif
+
 /* Hides all other keys. */
 FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
 #if FA__ARCH == 90

@@ -22,7 +22,16 @@
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
-/* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers. */
+/* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers; the first of documents
+ * by warps whose lanes look at ids together, and eight times as many: for that registers suffice where O is narrow, with two stages (but
+ * not before sm_90 with a bias at 128). */
+#define FA__WORDS                                                                                            \
+    (FA__MASK_NEEDS & FA__NEED_DOCUMENT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__WIDEST <= 192 \
+         ? 8 * FA_WARPS                                                                                     \
+         : FA_WARPS)
+#define FA__BY_WARPS                             \
+    (FA__WORDS > FA_WARPS && FA__STAGES == 2 && \
+     !(FA__BEFORE_90 && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 && FA__WIDEST <= 128))
 #define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !FA__BEFORE_90))))
 /* In a part on one side of the diagonal ALiBi is a line, and tiles come from the diagonal outwards, so that the maximum does not
  * grow from tile to tile. */
@@ -43,8 +52,8 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
-#if FA__HAS_MASK /* also where tiles are judged one by one: for the host, which does not know the target, it is of one size */
-    uint32_t visit[FA_WARPS], full[FA_WARPS];
+#if FA__HAS_MASK /* of one size for each way to judge tiles: the host does not know the target */
+    uint32_t visit[FA__WORDS], full[FA__WORDS];
 #endif
 } FA__LOOP(_shared);
 
@@ -56,6 +65,45 @@ typedef struct FA__LOOP(_shared) {
 FA__FN fa_box FA__LOOP(_box_anew)(const FA__PARAMS *p) {
     return FA__ATTN(__box)(p, (uint32_t)FA__OP(block_anew)(), FA_BLOCK_M);
 }
+
+#if FA__BY_WARPS
+/* The classes of the walk's first tiles, as many as there are bits in FA__WORDS. A tile's ids are looked at by all lanes of a warp, side
+ * by side, where a lane by itself would read them far apart. All lanes go round as often as each other: redux waits for all. */
+FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box,
+                                   FA__LOOP(_shared) * shared, int thread) {
+    enum { FA__BATCH = 8 }; /* tiles whose loads do not wait for each other */
+    const int lane = thread % FA__LANES;
+    fa__ids of_queries =
+        FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane);
+    of_queries = FA__LOOP(_ids_of_warp)(of_queries);
+    for (int word = thread / FA__LANES; word < FA__WORDS && word * FA__LANES < walk->count; word += FA_WARPS) {
+        const int first = word * FA__LANES, tile = FA__LOOP(_walk_tile)(walk, first + lane);
+        fa__ids of_keys = of_queries;
+        for (int j = 0; j < FA__LANES && first + j < walk->count; j += FA__BATCH) {
+            fa__ids of[FA__BATCH];
+            FA__UNROLL
+            for (int k = 0; k < FA__BATCH; k++) {
+                int key0 = FA__LOOP(_walk_tile)(walk, fa__min(first + j + k, walk->count - 1)) * FA_BLOCK_N;
+                of[k] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), key0, p->args.seqlen_k - 1, FA_BLOCK_N, lane);
+            }
+            FA__UNROLL
+            for (int k = 0; k < FA__BATCH; k++) {
+                of[k] = FA__LOOP(_ids_of_warp)(of[k]);
+                if (j + k == lane) of_keys = of[k];
+            }
+        }
+        fa_tile_class of = FA_EMPTY;
+        if (first + lane < walk->count) {
+            box.keys = fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
+            of = fa__document_class(box, of_queries, of_keys);
+        }
+        uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
+        shared->visit[word] = visit;
+        shared->full[word] = full;
+    }
+    FA__OP(barrier)();
+}
+#endif
 
 /* The next tile that holds a visible element, or -1. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
@@ -71,8 +119,9 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
 #endif
         walk->word += FA__LANES;
         if (walk->word >= walk->count) return -1;
-        int word = walk->word / FA__LANES % FA_WARPS;
-        if (word == 0) {
+        int word = walk->word / FA__LANES, judged = FA__BY_WARPS && word < FA__WORDS;
+        if (!judged) word %= FA_WARPS;
+        if (!judged && word == 0) {
             int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
             fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
             uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
@@ -140,6 +189,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     /* Half types with addresses of its own, FA_F32 without: either way fewer instances spill. */
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
     FA__LOOP(_walk_start)(&walk, p, box);
+#if FA__BY_WARPS
+    if (walk.count > 0) FA__LOOP(_judge_first)(&walk, p, box, shared, thread);
+#endif
     int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
     if (tile >= 0) {
         if (!FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
@@ -316,6 +368,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }
 #undef FA__JUDGES_MANY
+#undef FA__WORDS
+#undef FA__BY_WARPS
 #undef FA__LINES
 #undef FA__ADDENDS
 #undef FA__LOAD

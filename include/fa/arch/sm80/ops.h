@@ -131,6 +131,8 @@ FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
     for (int step = 1; step < owners; step *= 2) x = fa_sm80_larger(fa_sm80_shuffle(x, step), x);
     return x;
 }
+FA__DEVICE int fa_sm80_lowest(int x) { return __reduce_min_sync(0xFFFFFFFFu, x); }
+FA__DEVICE int fa_sm80_highest(int x) { return __reduce_max_sync(0xFFFFFFFFu, x); }
 FA__DEVICE int fa_sm80_any(int x) { return __any_sync(0xFFFFFFFFu, x); }
 FA__DEVICE uint32_t fa_sm80_ballot(int x) { return __ballot_sync(0xFFFFFFFFu, x); }
 /* Of a thread's eight elements of 16 rows and 16 columns of a product, makes those -infinity whose column has no bit; `first` is the
