@@ -41,7 +41,7 @@
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_raise_by() or NAME_begin(), NAME_fade(), NAME_weigh() or NAME_weigh_columns(), NAME_behind(); NAME_weigh_near(), NAME_far()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_raise_by() or NAME_begin(), NAME_fade(), NAME_weigh() or NAME_weigh_columns(), NAME_behind(); NAME_weigh_near(), NAME_weigh_columns_near(), NAME_far()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
  * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
@@ -273,18 +273,30 @@ FA__FN int FA__SM(_far)(const FA__SM(_state) * state) {
 }
 
 #if FA__ARCH != FA_CPU
+/* NAME_weigh_columns(); `wide` is known to the compiler. */
+FA__FN void FA__SM(_weigh_columns_as)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
+                                      int first, int last, int wide) {
+    FA__UNROLL
+    for (int c = first; c < last; c++) FA__UNROLL
+    for (int r = 0; r < FA_ROWS; r++) {
+        float offset = FA__SM(_offset_as)(state->max[r], scale_log2, wide);
+        int at = FA__SM(_AT)(r, c);
+        weights[at] = fa__exp2(wide ? (s[at] + offset) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset));
+        sum[r] += weights[at];
+    }
+}
+
 /** NAME_weigh() of the columns from `first` up to `last`, whose sums are added to sum[]: for those who do something else in
  *  between. */
 FA__FN void FA__SM(_weigh_columns)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
                                    int first, int last) {
-    FA__UNROLL
-    for (int c = first; c < last; c++) FA__UNROLL
-    for (int r = 0; r < FA_ROWS; r++) {
-        float offset = FA__SM(_offset)(state->max[r], scale_log2);
-        int at = FA__SM(_AT)(r, c);
-        weights[at] = fa__exp2(FA_WIDE ? (s[at] + offset) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset));
-        sum[r] += weights[at];
-    }
+    FA__SM(_weigh_columns_as)(state, s, scale_log2, weights, sum, first, last, FA_WIDE);
+}
+
+/** The same for NAME_weigh_near(). */
+FA__FN void FA__SM(_weigh_columns_near)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights,
+                                        float *sum, int first, int last) {
+    FA__SM(_weigh_columns_as)(state, s, scale_log2, weights, sum, first, last, 0);
 }
 #endif
 

@@ -21,6 +21,18 @@
 #define FA_MASK fa_causal
 #define FA_ARCH 80
 #include <fa/attention.h>
+/* A hook whose scores leave no difference of products: on either side of 0, alike in the 32 rows of a warp, where a row that is noticed
+ * helps the others; and some stay as they are. */
+FA_HOOK float away(const void *user, float score, fa_index at) {
+    (void)user;
+    return score + 1.7e20f * (float)(at.query / 32 % 11 - 5);
+}
+#define FA_NAME g_away
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE away
+#define FA_ARCH 80
+#include <fa/attention.h>
 /* Tiles so small that there are more of them than are judged at once. */
 #define FA_NAME g_judged
 #define FA_DTYPE FA_BF16
@@ -81,6 +93,7 @@ static const instance chosen_80 = {"g_80", MASK_causal, SCORE_none, FA_BF16, 64,
 static const instance sized = {"g_sized", MASK_full, SCORE_none, FA_BF16, 64, 64, g_sized_forward, g_sized_plan, g_sized_workspace};
 static const instance f32 = {"g_f32", MASK_causal, SCORE_none, FA_F32, 64, 64, g_f32_forward, g_f32_plan, g_f32_workspace};
 static const instance judged = {"g_judged", MASK_document, SCORE_none, FA_BF16, 64, 64, g_judged_forward, g_judged_plan, g_judged_workspace};
+static const instance shifted = {"g_away", MASK_full, SCORE_none, FA_BF16, 64, 64, g_away_forward, g_away_plan, g_away_workspace};
 static rng random_numbers;
 
 /* 1 if the downloaded outputs are those of the reference. */
@@ -201,6 +214,25 @@ static void far_below(const instance *of) {
         }
     tap_ok(!wrong, "%s: scores from -600 to 650, rising and falling (%d wrong)", of->name, wrong);
     result_delete(&exact);
+    problem_delete(&p);
+}
+
+/* Scores so far from 0 that a float holds no difference: all weights of a row are equal. */
+static void far_away(const instance *of) {
+    shape s = shape_plain(1, 1, 1, 200, 300);
+    problem p;
+    int wrong = 0, d = of->head_dim;
+    problem_new(&p, of, &s, check_place, &random_numbers);
+    problem_upload(&p);
+    wrong += !check_forward(&p);
+    problem_download(&p);
+    for (int c = 0; c < d; c++) {
+        double mean = 0;
+        for (int j = 0; j < s.seqlen_k; j++) mean += problem_get(&p, &p.v, &p.args.v, 0, 0, j, c) / s.seqlen_k;
+        for (int i = 0; i < s.seqlen_q; i++)
+            wrong += i / 32 % 11 != 5 && !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - mean) < 1e-3 + 0.01 * fabs(mean));
+    }
+    tap_ok(!wrong, "%s: scores of -8.5e20 to 1.7e20 weigh alike (%d wrong)", of->name, wrong);
     problem_delete(&p);
 }
 
@@ -448,6 +480,7 @@ int main(void) {
     schedule(&sized, 80); /* sizes of a tile without FA_ARCH are for the schedule that runs everywhere */
     schedule(&f32, 80);
     packed(&judged, 5, 70, 4500);
+    far_away(&shifted);
     magnitudes(&f32);
 #if TEST_SCHEDULE == 90
     schedule(&chosen_90, 90);

@@ -56,10 +56,11 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS 
 }
 
 /* The weights of the columns from `first` up to `last`, in place of the scores; their sums are added to sum[]. No branches: where
- * nothing is left, lines and addends are zero, and what another hook says is dropped. */
+ * nothing is left, lines and addends are zero, and what another hook says is dropped. `near`, known to the compiler: as
+ * NAME_weigh_near() of fa/softmax.h has them. */
 FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_softmax_state) * state, float *s,
-                                  const FA__PARAMS *p, fa_index at, float *sum, int first, int last) {
-    (void)rest, (void)at;
+                                  const FA__PARAMS *p, fa_index at, float *sum, int first, int last, int near) {
+    (void)rest, (void)at, (void)near;
 #if FA__LINES
     FA__LOOP(_weigh_line_columns)(&rest->line, state, s, p, s, sum, first, last);
 #else
@@ -75,6 +76,7 @@ FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_
         *x = rest->hook ? y : *x;
     }
 #endif
-    FA__LOOP(_softmax_weigh_columns)(state, s, p->scale_log2, s, sum, first, last);
+    if (near) FA__LOOP(_softmax_weigh_columns_near)(state, s, p->scale_log2, s, sum, first, last);
+    else FA__LOOP(_softmax_weigh_columns)(state, s, p->scale_log2, s, sum, first, last);
 #endif
 }
