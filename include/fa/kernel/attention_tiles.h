@@ -201,18 +201,23 @@ FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp 
 #endif
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : FA__TABLE_RESIDENT)
 
-/* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. */
+/* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. Hooks, and masks that read memory, want
+ * some, too. */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
-#define FA__KEEP_Q                                                                                                            \
-    (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                                                   \
-     FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= (FA__WARP_ROWS == 16 ? 210 : 190))
+#define FA__KEEP_MOST                                                                     \
+    (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
+                         : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
+#define FA__KEEP_Q                                                                                                  \
+    (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                      \
+     FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
 
 /* Whether Q, K and V are split into pairs of halves (arch/sm80/tile_pairs.h). */
 #define FA__PAIRS (FA__ARCH == 80 && FA_DTYPE == FA_F32)
 
-/* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). Before sm_90
- * that costs registers which half types at 128 have not. */
-#if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128)
+/* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). That costs registers
+ * which, before sm_90, half types at 128 have not, nor ALiBi at 96. */
+#if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128) && \
+    !(FA__SCORE_NEEDS == FA__NEED_ALIBI && FA_DTYPE != FA_F32 && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 96)
 #define FA__EARLY_Q 1
 #else
 #define FA__EARLY_Q 0

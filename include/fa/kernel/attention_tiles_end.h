@@ -11,6 +11,7 @@
 #undef FA__RESIDENT
 #undef FA__WARP_ROWS
 #undef FA__KEEP_Q
+#undef FA__KEEP_MOST
 #undef FA__EARLY_Q
 #undef FA__PAIRS
 #undef FA__STAGES
