@@ -176,6 +176,7 @@ primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h wi
 primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: define FA_COLS"
 primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: define FA_COLS"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_THREADS 0'; rejects cc "row.h with FA_THREADS 0" "bad: FA_THREADS"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is not 16, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is not FA_FRAGMENT or FA_SHARED"
 primitive reduce.h; rejects cc "reduce.h without FA_NAME" "fa: define FA_NAME"
 for blocks in 0 17; do

@@ -35,6 +35,7 @@
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() lets be kept as floats (CPU) |
  * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if that is known: some may be empty; FA_SHARED then always has slots, and FA_FRAGMENT holds all (GPU) |
  * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
+ * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 where FA_WHOLE is 2 and FA_PIECES are in registers; weights of floats for halves are then read side by side, too (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME and FA_DTYPE stay defined |
  *
@@ -139,6 +140,13 @@ FA__REQUIRE(0, "FA_HOLD is not FA_FRAGMENT or FA_SHARED");
 #if !defined(FA_WHOLE)
 #define FA_WHOLE 0
 #endif
+#if !defined(FA_VECTOR)
+#define FA_VECTOR 16
+#elif FA_VECTOR != 16 && !(FA_VECTOR == 8 && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
+FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is not 16, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
+#undef FA_VECTOR
+#define FA_VECTOR 16
+#endif
 
 /* A row, as a thread of its team sees it. */
 typedef struct FA__ROW(_view) {
@@ -196,7 +204,7 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     for (int at = 0; dropout->threshold > 0 && at < FA_PIECES * FA__ROW(_LENGTH) && at * v->threads < (int)v->cols; at += FA__ROW(_LENGTH)) {
         FA__UNROLL
         for (int i = 0; i < FA__ROW(_LENGTH); i += FA__ROW(_VECTOR))
-            d.kept |= fa__dropout_kept(dropout, counter + (uint64_t)i / 4, FA__ROW(_VECTOR) / 4) << ((at + i) % 32);
+            d.kept |= fa__dropout_kept(dropout, counter + (uint64_t)(unsigned)(i / 4 * v->threads), FA__ROW(_VECTOR) / 4) << ((at + i) % 32);
         counter += (uint64_t)(unsigned)(FA__ROW(_LENGTH) / 4 * v->threads);
     }
 #else
@@ -225,4 +233,5 @@ FA__FN_CALLED void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t
 #undef FA_KEEP
 #undef FA_PIECES
 #undef FA_WHOLE
+#undef FA_VECTOR
 #include <fa/arch/end.h>

@@ -8,7 +8,7 @@
 FA__FN float FA__LOOP(_numbers)(const FA__PARAMS *p, const fa_team *team) {
     int more = p->rows.rest - (fa_sm80_opaque(team->thread) & ~31);
     more = more < 0 ? 0 : more > 32 ? 32 : more;
-    return team->threads <= 32 ? (float)p->rows.cols : (float)((32 * p->rows.rounds + more) * FA__LOOP(_row_LENGTH));
+    return team->threads <= 32 ? (float)p->rows.cols : (float)((32 * p->rows.rounds + more) * FA__LOOP(_row_VECTOR));
 }
 
 /* `plain`: known to have neither dropout, nor residual, nor sum. */
@@ -51,7 +51,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     float mean = 0.0f, beta[FA__LENGTH];
 #if FA__CENTERED
     float number = FA__LOOP(_numbers)(p, team);
-    const int mine = p->rows.rounds + (team->thread < p->rows.rest); /* pieces, which are the first */
+    const int mine = p->rows.rounds + (team->thread < p->rows.rest); /* vectors, which are the first */
     middle = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team) * (number > 0.0f ? fa__reciprocal(number) : 0.0f);
     chain[0] = chain[1] = 0.0f;
     if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[0]);
@@ -60,9 +60,11 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         float *x = kept + (words ? 0 : piece * FA__LENGTH);
         if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
         /* What is none of the row is 0, and adds nothing. */
-        const float off = piece < mine ? middle : 0.0f;
         FA__UNROLL
-        for (int i = 0; i < FA__LENGTH; i++) x[i] -= off, chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
+        for (int i = 0; i < FA__LENGTH; i++) {
+            x[i] -= piece * FA__LOOP(_row_VECTORS) + i / FA__LOOP(_row_VECTOR) < mine ? middle : 0.0f;
+            chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
+        }
     }
     squares = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team);
     mean = middle;
@@ -88,8 +90,11 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
             const int piece = turn * together + i;
             float *x = kept + (words ? 0 : i * FA__LENGTH);
             if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, i);
-            FA__LOOP(_row_weights)(gamma, &from.x, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
-            FA__LOOP(_row_weights)(beta, &from.x, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+            FA__UNROLL
+            for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
+                FA__LOOP(_row_weights)(gamma + part * FA__LOOP(_row_PART), &from.x, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
+                FA__LOOP(_row_weights)(beta + part * FA__LOOP(_row_PART), &from.x, piece, part, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+            }
             FA__UNROLL
             for (int j = 0; j < FA__LENGTH; j++) {
                 if (words && FA__CENTERED) x[j] -= middle;

@@ -27,7 +27,7 @@ typedef struct fa__rows {
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
     int tensors;        /* that are held, of kernels with sums (GPU) */
     int chunk;          /* pieces of a row that are in the slots at a time (norm_slots.h) */
-    int rounds, rest;   /* vectors of a row that every thread of a team has, and threads that have one more (GPU) */
+    int rounds, rest;   /* vectors of an even row that every thread of a team has, and threads that have one more (GPU) */
     int none[2];        /* zeros, which the compiler does not know (GPU) */
     int64_t rows_an_item; /* CPU */
     int stream;           /* the result is larger than caches are: it goes past them (CPU), or leaves before what is read (GPU) */

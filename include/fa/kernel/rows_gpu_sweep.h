@@ -19,6 +19,8 @@
 #else
 #define FA__ROW_COLS(bytes) ((bytes) / 4)
 #endif
+/* Bytes of a vector of a wide row: four columns, so that a warp reads weights of floats side by side, too (3 % for 16k columns). */
+#define FA__WIDE_VECTOR (64 / FA__ROW_COLS(16))
 
 /* ---- forward ---- */
 
@@ -53,6 +55,7 @@ FA__EVEN_KERNEL(_forward, 512, 2)
 #define FA_THREADS 1
 #define FA_PIECES 8
 #define FA_WHOLE 2
+#define FA_VECTOR FA__WIDE_VECTOR
 #define FA__EVEN 1
 #include <fa/kernel/rows_gpu_parts.h>
 FA__EVEN_KERNEL(_forward_plain, 256, 3)
@@ -152,18 +155,19 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stre
     const int element = (int)sizeof(FA__ELEMENT);
     const struct {
         const void *kernel;
-        int bytes, most, plain;
-    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 32, 1}, /* within warps if that can be */
-                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 32, 1},
-                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 128, 1},
-                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 256, 1},
-                {(const void *)FA__ROWS(_held_kernel_forward), 64, 512, 0}};
+        int bytes, vector, most, plain;
+    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1}, /* within warps if that can be */
+                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, FA__WIDE_VECTOR, 32, 1},
+                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1},
+                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, FA__WIDE_VECTOR, 256, 1},
+                {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         const int64_t needed = (p->rows.cols * element + ways[i].bytes - 1) / ways[i].bytes;
         if (needed > ways[i].most || (ways[i].plain && !p->plain)) continue;
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 128); /* small blocks: 2 % for many rows of 1,024, less for few */
-        p->rows.rounds = (int)(p->rows.cols * element / 16) / p->rows.threads;
-        p->rows.rest = (int)(p->rows.cols * element / 16) % p->rows.threads;
+        const int vectors = (int)(p->rows.cols * element / ways[i].vector);
+        p->rows.rounds = vectors / p->rows.threads;
+        p->rows.rest = vectors % p->rows.threads;
         p->rows.stream = p->rows.rows * p->rows.cols * element >= FA__STREAM_BYTES;
         return fa__launch_rows(name, ways[i].kernel, &p->rows, 0, p, stream);
     }
@@ -228,6 +232,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__ADD_WARPS
 #undef FA__SWEEP_SCRATCH
 #undef FA__EVEN_KERNEL
+#undef FA__WIDE_VECTOR
 #undef FA__ROW_COLS
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY

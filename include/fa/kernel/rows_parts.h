@@ -46,6 +46,7 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #undef FA_HOLD
 #undef FA_PIECES
 #undef FA_WHOLE
+#undef FA_VECTOR
 #endif
 #undef FA__DIRECTIONS
 #undef FA__CUT

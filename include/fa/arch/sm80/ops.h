@@ -198,17 +198,27 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
 FA__DEVICE void fa_sm80_load16(uint32_t *to, const void *from) {
     asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
 }
-/* The same if `there`, else what `to` has: a predicate, not a branch. */
-FA__DEVICE void fa_sm80_load16_if(int there, uint32_t *to, const void *from) {
-    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];}"
-                 : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
-                 : "l"(from), "r"(there));
+/* 2 or 4 words if `there`, else what `to` has: a predicate, not a branch. */
+FA__DEVICE void fa_sm80_load_if(int there, uint32_t *to, const void *from, int words) {
+    if (words == 4)
+        asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];}"
+                     : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
+                     : "l"(from), "r"(there));
+    else
+        asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.v2.b32 {%0, %1}, [%2];}"
+                     : "+r"(to[0]), "+r"(to[1])
+                     : "l"(from), "r"(there));
 }
 /* And what is read stays by a policy (fa_sm80_stay()). */
-FA__DEVICE void fa_sm80_load16_of(int there, uint32_t *to, const void *from, uint64_t policy) {
-    asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %6;}"
-                 : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
-                 : "l"(from), "r"(there), "l"(policy));
+FA__DEVICE void fa_sm80_load_of(int there, uint32_t *to, const void *from, int words, uint64_t policy) {
+    if (words == 4)
+        asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %6;}"
+                     : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
+                     : "l"(from), "r"(there), "l"(policy));
+    else
+        asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.L2::cache_hint.v2.b32 {%0, %1}, [%2], %4;}"
+                     : "+r"(to[0]), "+r"(to[1])
+                     : "l"(from), "r"(there), "l"(policy));
 }
 /* Words that nobody writes meanwhile, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
  * cache. */
@@ -223,6 +233,12 @@ FA__DEVICE const void *fa_sm80_weights_of(float missing, int dtype) {
     static __device__ const __align__(16) uint32_t bf16[8] = {0x3F803F80u, 0x3F803F80u, 0x3F803F80u, 0x3F803F80u};
     const int at = missing > 0.0f ? 0 : 1;
     return dtype == FA_F16 ? (const void *)(f16 + 4 * at) : dtype == FA_BF16 ? (const void *)(bf16 + 4 * at) : (const void *)(floats + 8 * at);
+}
+/* 2 or 4 words. */
+FA__DEVICE void fa_sm80_store(void *to, const uint32_t *from, int words) {
+    if (words == 4)
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
+    else asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
 }
 FA__DEVICE void fa_sm80_store16(void *to, const uint32_t *from) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");

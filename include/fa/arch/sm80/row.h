@@ -1,8 +1,9 @@
-/* sm80/row.h: rows on GPUs. A vector is 16 bytes; vector i of a piece is thread i % threads's number i / threads, so that
+/* sm80/row.h: rows on GPUs. A vector is FA_VECTOR bytes, 16; vector i of a piece is thread i % threads's number i / threads, so that
  * a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first is used. */
 
 enum {
-    FA__ROW(_VECTOR) = 16 / (int)sizeof(FA__ELEMENT), /* elements of a vector */
+    FA__ROW(_VECTOR) = FA_VECTOR / (int)sizeof(FA__ELEMENT), /* elements of a vector */
+    FA__ROW(_WORDS) = FA_VECTOR / 4,
     FA__ROW(_VECTORS) = ((FA_COLS + FA_THREADS - 1) / FA_THREADS + FA__ROW(_VECTOR) - 1) / FA__ROW(_VECTOR), /* of a piece */
     FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR),
     FA__ROW(_PARTS) = FA__ROW(_VECTORS),
@@ -128,9 +129,7 @@ FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, flo
 /* Vectors of a piece, as words; those that hold nothing of the row are made of `fill`. The ragged ones come last, in a
  * loop that is not unrolled: few rows have more than two, and the code for one is long. */
 FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t piece, uint32_t fill) {
-    const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads;
     int begin = 0, end = 0, whole = v->whole;
-    uint32_t ragged = 0;
     if (!whole) {
         begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
         whole = FA__ROW(__whole)(v, begin, end);
@@ -139,18 +138,22 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
         FA__UNROLL
         for (int j = 0; j < FA__ROW(_VECTORS); j++) {
             const FA__ELEMENT *at = FA__ROW(__vector)(v, piece, j);
+            uint32_t *to = raw + FA__ROW(_WORDS) * j;
             if (FA_WHOLE < 2) {
-                fa_sm80_load16(raw + 4 * j, at);
+                fa_sm80_load16(to, at);
             } else {
                 FA__UNROLL
-                for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
+                for (int i = 0; i < FA__ROW(_WORDS); i++) to[i] = fill;
                 int there = FA__ROW(__there)(v, piece, j);
-                if (v->stream) fa_sm80_load16_of(there, raw + 4 * j, at, v->policy);
-                else fa_sm80_load16_if(there, raw + 4 * j, at);
+                if (v->stream) fa_sm80_load_of(there, to, at, FA__ROW(_WORDS), v->policy);
+                else fa_sm80_load_if(there, to, at, FA__ROW(_WORDS));
             }
         }
         return;
     }
+#if FA_VECTOR == 16
+    const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads;
+    uint32_t ragged = 0;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
@@ -166,31 +169,34 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
         FA__UNROLL
         for (int i = 0; i < 4 * FA__ROW(_VECTORS); i++) raw[i] = i / 4 == which ? words[i % 4] : raw[i];
     }
+#endif
 }
 
 FA__FN void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
-    uint32_t raw[4 * FA__ROW(_VECTORS)];
+    uint32_t raw[FA__ROW(_WORDS) * FA__ROW(_VECTORS)];
     FA__ROW(__fetch)(raw, v, piece, FA__ROW(__fill)(fill));
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), raw + 4 * j);
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), raw + FA__ROW(_WORDS) * j);
 }
 
 FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
-    FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH) * v->threads;
     int begin = 0, end = 0, whole = v->whole;
-    uint32_t raw[4 * FA__ROW(_VECTORS)], ragged = 0;
+    uint32_t raw[FA__ROW(_WORDS) * FA__ROW(_VECTORS)];
     if (!whole) {
         begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
         whole = FA__ROW(__whole)(v, begin, end);
     }
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + 4 * j, x + j * FA__ROW(_VECTOR));
+    for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + FA__ROW(_WORDS) * j, x + j * FA__ROW(_VECTOR));
     if (whole) {
         FA__UNROLL
         for (int j = 0; j < FA__ROW(_VECTORS); j++)
-            if (FA__ROW(__there)(v, piece, j)) fa_sm80_store16(FA__ROW(__vector)(v, piece, j), raw + 4 * j);
+            if (FA__ROW(__there)(v, piece, j)) fa_sm80_store(FA__ROW(__vector)(v, piece, j), raw + FA__ROW(_WORDS) * j, FA__ROW(_WORDS));
         return;
     }
+#if FA_VECTOR == 16
+    FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH) * v->threads;
+    uint32_t ragged = 0;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
@@ -204,6 +210,7 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
         for (int i = 4; i < 4 * FA__ROW(_VECTORS); i++) words[i % 4] = i / 4 == which ? raw[i] : words[i % 4];
         FA__ROW(__scatter)(to + at, words, at, begin, end, v->width);
     }
+#endif
 }
 FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, int64_t col, float value) {
     const int64_t from_first = col - FA__ROW(_col)(v, piece, 0);

@@ -3,7 +3,7 @@
 #if FA_HOLD == FA_FRAGMENT
 enum { FA__ROW(_KEPT) = FA_PIECES > 0 ? FA_PIECES : 1 };
 typedef struct FA__ROW(_held) {
-    uint32_t raw[4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT)];
+    uint32_t raw[FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT)];
 } FA__ROW(_held);
 FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     (void)v;
@@ -13,7 +13,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
     (void)slots;
     FA__UNROLL
     for (int piece = 0; piece < FA__ROW(_KEPT); piece++)
-        FA__ROW(__fetch)(held->raw + 4 * FA__ROW(_VECTORS) * piece, v, piece, FA__ROW(__fill)(fill));
+        FA__ROW(__fetch)(held->raw + FA__ROW(_WORDS) * FA__ROW(_VECTORS) * piece, v, piece, FA__ROW(__fill)(fill));
 }
 FA__FN void FA__ROW(_wait)(void) {}
 FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) {
@@ -23,13 +23,13 @@ FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) {
 /* The words anew, with a zero that the compiler does not know: else it keeps the floats that it once made of them. */
 FA__FN void FA__ROW(_renew)(FA__ROW(_held) * held, int none) {
     FA__UNROLL
-    for (int i = 0; i < 4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++) held->raw[i] ^= (uint32_t)none;
+    for (int i = 0; i < FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++) held->raw[i] ^= (uint32_t)none;
 }
 /* Then piece `pieces` is number 0, and so on. */
 FA__FN void FA__ROW(_skip)(FA__ROW(_held) * held, int pieces) {
     FA__UNROLL
-    for (int i = 4 * FA__ROW(_VECTORS) * pieces; i < 4 * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++)
-        held->raw[i - 4 * FA__ROW(_VECTORS) * pieces] = held->raw[i];
+    for (int i = FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces; i < FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++)
+        held->raw[i - FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces] = held->raw[i];
 }
 /* Of two tensors, the words take fewer registers than the floats do; and of floats there is one piece. */
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
@@ -40,9 +40,9 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
     (void)v;
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) {
-        uint32_t words[4]; /* which the compiler must not find to be those of an earlier call, and keep its floats */
+        uint32_t words[FA__ROW(_WORDS)]; /* which the compiler must not find to be those of an earlier call, and keep its floats */
         FA__UNROLL
-        for (int i = 0; i < 4; i++) words[i] = (uint32_t)fa_sm80_opaque((int)held->raw[4 * ((int)piece * FA__ROW(_VECTORS) + j) + i]);
+        for (int i = 0; i < FA__ROW(_WORDS); i++) words[i] = (uint32_t)fa_sm80_opaque((int)held->raw[FA__ROW(_WORDS) * ((int)piece * FA__ROW(_VECTORS) + j) + i]);
         FA__ROW(__unpack)(x + j * FA__ROW(_VECTOR), words);
     }
 }

@@ -2,7 +2,7 @@
 
 FA__FN void FA__ROW(__unpack)(float *x, const uint32_t *raw) {
     FA__UNROLL
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < FA__ROW(_WORDS); i++) {
 #if FA_DTYPE == FA_F16
         fa_sm80_unpack_f16(x + 2 * i, x + 2 * i + 1, raw[i]);
 #elif FA_DTYPE == FA_BF16
@@ -14,7 +14,7 @@ FA__FN void FA__ROW(__unpack)(float *x, const uint32_t *raw) {
 }
 FA__FN void FA__ROW(__pack)(uint32_t *raw, const float *x) {
     FA__UNROLL
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < FA__ROW(_WORDS); i++) {
 #if FA_DTYPE == FA_F16
         raw[i] = fa_sm80_pack_f16(x[2 * i], x[2 * i + 1]);
 #elif FA_DTYPE == FA_BF16
@@ -26,13 +26,14 @@ FA__FN void FA__ROW(__pack)(uint32_t *raw, const float *x) {
 }
 FA__FN uint32_t FA__ROW(__fill)(float fill) {
     float x[FA__ROW(_VECTOR)];
-    uint32_t raw[4];
+    uint32_t raw[FA__ROW(_WORDS)];
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_VECTOR); i++) x[i] = fill;
     FA__ROW(__pack)(raw, x);
     return raw[0];
 }
 
+#if FA_VECTOR == 16
 /* A vector that is not read, or written, in one piece: it has ends of the row in it, or an address that is not a
  * multiple of 16. Its elements are numbered from the start of the piece: `at` is its first, those from `begin` to `end`
  * are the row's. */
@@ -82,3 +83,4 @@ FA__FN void FA__ROW(__scatter)(FA__ELEMENT *to, const uint32_t *raw, int at, int
 #endif
     }
 }
+#endif
