@@ -164,7 +164,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stre
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         const int64_t needed = (p->rows.cols * element + ways[i].bytes - 1) / ways[i].bytes;
         if (needed > ways[i].most || (ways[i].plain && !p->plain)) continue;
-        fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 128); /* small blocks: 2 % for many rows of 1,024, less for few */
+        fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 256); /* small blocks: 2 % for many rows of 1,024; for few up to 3 % less */
         const int vectors = (int)(p->rows.cols * element / ways[i].vector);
         p->rows.rounds = vectors / p->rows.threads;
         p->rows.rest = vectors % p->rows.threads;
