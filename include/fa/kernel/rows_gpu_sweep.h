@@ -19,8 +19,6 @@
 #else
 #define FA__ROW_COLS(bytes) ((bytes) / 4)
 #endif
-/* Bytes of a vector of a wide row: four columns, so that a warp reads weights of floats side by side, too (3 % for 16k columns). */
-#define FA__WIDE_VECTOR (64 / FA__ROW_COLS(16))
 
 /* ---- forward ---- */
 
@@ -55,12 +53,30 @@ FA__EVEN_KERNEL(_forward, 512, 2)
 #define FA_THREADS 1
 #define FA_PIECES 8
 #define FA_WHOLE 2
-#define FA_VECTOR FA__WIDE_VECTOR
 #define FA__EVEN 1
 #include <fa/kernel/rows_gpu_parts.h>
 FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #undef FA__LOOP
 #undef FA__VARIANT
+
+/* The longest of these, halves with two weights of floats: four columns side by side, so that a warp reads its weights in one
+ * stretch, too (4 % for 16k columns; but 5 to 18 % less for rows that leave some threads without work). */
+#define FA__LONG (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#define FA__LONG_BYTES (22 * 1024)
+#if FA__LONG
+#define FA__VARIANT _long
+#define FA__DIRECTIONS FA__ROWS_FORWARD
+#define FA_COLS FA__ROW_COLS(16)
+#define FA_THREADS 1
+#define FA_PIECES 8
+#define FA_WHOLE 2
+#define FA_VECTOR 8
+#define FA__EVEN 1
+#include <fa/kernel/rows_gpu_parts.h>
+FA__EVEN_KERNEL(_forward_plain, 256, 3)
+#undef FA__LOOP
+#undef FA__VARIANT
+#endif
 
 /* Rows that begin anywhere. */
 #define FA__VARIANT _odd
@@ -155,15 +171,19 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stre
     const int element = (int)sizeof(FA__ELEMENT);
     const struct {
         const void *kernel;
-        int bytes, vector, most, plain;
-    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1}, /* within warps if that can be */
-                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, FA__WIDE_VECTOR, 32, 1},
-                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1},
-                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, FA__WIDE_VECTOR, 256, 1},
-                {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0}};
+        int bytes, vector, most, plain; /* of a thread; of a vector; threads */
+        int64_t least;                  /* bytes of a row */
+    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0}, /* within warps if that can be */
+                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0},
+                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0},
+#if FA__LONG
+                {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES},
+#endif
+                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0},
+                {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0, 0}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         const int64_t needed = (p->rows.cols * element + ways[i].bytes - 1) / ways[i].bytes;
-        if (needed > ways[i].most || (ways[i].plain && !p->plain)) continue;
+        if (needed > ways[i].most || p->rows.cols * element < ways[i].least || (ways[i].plain && !p->plain)) continue;
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 256); /* small blocks: 2 % for many rows of 1,024; for few up to 3 % less */
         const int vectors = (int)(p->rows.cols * element / ways[i].vector);
         p->rows.rounds = vectors / p->rows.threads;
@@ -232,7 +252,8 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__ADD_WARPS
 #undef FA__SWEEP_SCRATCH
 #undef FA__EVEN_KERNEL
-#undef FA__WIDE_VECTOR
+#undef FA__LONG
+#undef FA__LONG_BYTES
 #undef FA__ROW_COLS
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY
