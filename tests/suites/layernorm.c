@@ -361,6 +361,8 @@ static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {1,   2,   3,    7,    8,    9,    15,   16,   17,   31,   33,   63,   64,   65,    127,   129,   255,  256,
                                     257, 511, 513,  768,  1023, 1024, 1025, 2047, 2049, 4095, 4096, 4097, 8191, 8192,  8193,  16383, 16384,
                                     16385, 32768, 32769, 50257, 65537};
+    /* Rows of whole vectors, which fill their threads or leave some without work. */
+    static const int64_t even[] = {768, 1024, 1152, 1536, 2048, 2560, 4096, 5120, 8192, 8200, 10240, 11264, 11272, 12808, 16376, 16384};
     static const int64_t huge[] = {131072, 131075, 262144, 500001};
     const char *rounds = getenv("FA_ROUNDS");
     double worst = 0;
@@ -376,6 +378,13 @@ static void shapes(const kind *k, uint64_t seed) {
             passed &= check_rows(k, &s, &r, &worst);
         }
         tap_ok(passed, "%s, %s: lengths around every limit (worst error %.2f of what is allowed)", k->name, isa, worst);
+        passed = 1, worst = 0;
+        for (size_t i = 0; i < sizeof even / sizeof even[0]; i++) {
+            form s = plain(3, even[i]);
+            s.eps = 1e-3f, s.forget = i % 2 != 0;
+            passed &= check_rows(k, &s, &r, &worst);
+        }
+        tap_ok(passed, "%s, %s: rows of whole vectors (worst error %.2f of what is allowed)", k->name, isa, worst);
         passed = 1, worst = 0;
         for (int i = 0; i < 4 * (rounds ? atoi(rounds) : 6); i++) {
             form s = random_form(&r);
