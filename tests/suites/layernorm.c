@@ -117,7 +117,7 @@ typedef struct form {
     float eps, dropout;
     uint64_t seed, offset;
     int threads;
-    double spread, middle; /* of x */
+    double spread, middle, start; /* of x; what its first 16 columns have besides */
 } form;
 static int has(const form *s, int which) { return !(s->without >> which & 1); }
 
@@ -165,6 +165,8 @@ static norm_problem new_problem(const kind *k, const form *s, rng *r) {
     }
     for (int64_t i = 0; i < s->rows && s->middle != 0; i++)
         for (int64_t j = 0; j < s->cols; j++) matrix_set(&p.m[X], i, j, matrix_get(&p.m[X], i, j) + s->middle);
+    for (int64_t i = 0; i < s->rows && s->start != 0; i++)
+        for (int64_t j = 0; j < s->cols && j < 16; j++) matrix_set(&p.m[X], i, j, matrix_get(&p.m[X], i, j) + s->start);
     for (int i = 0; i < ALL; i++) matrix_upload(&p.m[i]);
     connect(&p, s);
     p.args.rows = s->rows, p.args.cols = s->cols, p.args.eps = s->eps, p.args.threads = s->threads;
@@ -426,6 +428,13 @@ static void shapes(const kind *k, uint64_t seed) {
         passed &= check_rows(k, &s, &r, &worst);
     }
     tap_ok(passed, "%s: rows far from 0 (worst error %.2f of what is allowed)", k->name, worst);
+    passed = 1, worst = 0;
+    for (int i = 0; i < 4; i++) { /* whose beginning says nothing of them */
+        form s = i < 2 ? plain(3, 20000) : full(3, 20000);
+        s.start = 100, s.forget = i % 2, s.dropout = 0;
+        passed &= check_rows(k, &s, &r, &worst);
+    }
+    tap_ok(passed, "%s: rows that begin far from their mean (worst error %.2f of what is allowed)", k->name, worst);
 }
 
 /* ---- gradients by finite differences: of L = the sum of d_y y and of d_sum sum, in double ---- */

@@ -85,6 +85,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     p->rows.rows = a->rows;
     p->rows.cols = a->cols;
     p->x = a->x, p->residual = a->residual, p->sum = backward && !source_is_sum ? a->x : a->sum, p->y = a->y;
+    if (backward) p->residual.data = NULL; /* it is in the sum */
     p->d_y = a->d_y, p->d_sum = a->d_sum, p->d_x = a->d_x, p->d_residual = a->d_residual;
     p->gamma = a->gamma;
     p->rstd = a->rstd;

@@ -1,250 +1,381 @@
-/* norm_rows_cpu.h: norm_rows.h on the CPU, where a piece is an array in the first-level cache and every pass over it takes its
- * time: in the backward one to find the means of a row, and one for all the rest. */
+/* norm_rows_cpu.h: norm_rows.h on the CPU, where every pass over a row takes its time: one finds what has to be known of all of it, and
+ * one does the rest, both from memory into registers and back. */
 
-/* The statistics of a row are found piece by piece, and those of pieces merged. */
-typedef struct FA__LOOP(_moments) {
-    float number, mean, squares;
-    float pivot; /* the first piece's mean, to which that of all pieces is relative: it is rounded after each of them */
-} FA__LOOP(_moments);
-
-/* A piece's share, in two steps: its mean, and the squares about that. Elements that are none of the row become what adds
- * nothing. */
-FA__FN_CALLED float FA__LOOP(_middle)(const float *x, const FA__LOOP(_row_view) * in, int64_t piece) {
-    int real = FA__CENTERED ? FA__LOOP(_row_real)(in, piece) : 0;
-    return real > 0 ? FA__LOOP(_reduce_sum_of)(x, FA__LOOP(_row_count)(in, piece)) / (float)real : 0.0f;
+/* Where an element is; NULL if there is no such matrix. */
+FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t col) {
+    return m->data ? (FA__ELEMENT *)fa__address(m, row, col, sizeof(FA__ELEMENT)) : NULL;
 }
-FA__FN_CALLED void FA__LOOP(_measure)(float *x, const FA__LOOP(_row_view) * in, int64_t piece, float middle, FA__LOOP(_moments) * m) {
-    int count = FA__LOOP(_row_count)(in, piece);
+
+/* ---- forward, where nothing is dropped, and elements are widened by instructions ----
+ *
+ * A row is looked at twice, and stays what it is in memory: halves take half of the room in caches that floats do, and are widened
+ * once more in less time than floats are stored and loaded. */
+
+/* The sums of all s - pivot and of their squares: of 16 elements they are near the mean if rows are anything like what norms are
+ * made for. */
+FA__FN_CALLED void FA__LOOP(_see)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
+    const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    FA__CPU_OP(vec) all = none, all_squares = none, s[FA__VECTORS], add[FA__VECTORS];
+    for (int64_t piece = 0; piece < cols; piece += FA__LOOP(_row_LENGTH)) { /* sums of sums: fewer roundings of large ones */
+        const int64_t end = cols - piece < FA__LOOP(_row_LENGTH) ? cols : piece + FA__LOOP(_row_LENGTH);
+        FA__CPU_OP(vec) part[FA__VECTORS], part_squares[FA__VECTORS];
+        for (int j = 0; j < FA__VECTORS; j++) part[j] = part_squares[j] = none;
+        for (int64_t i = piece; i < end; i += FA__AT_ONCE) {
+            if (i + FA__AT_ONCE <= end) {
+                FA__LOOP(_row__ask_block)((uintptr_t)(x + i) + ahead);
+                if (r) FA__LOOP(_row__ask_block)((uintptr_t)(r + i) + ahead);
+                FA__LOOP(_row__shuffled)(s, x + i);
+                if (r) FA__LOOP(_row__shuffled)(add, r + i);
+                FA__UNROLL
+                for (int j = 0; j < FA__VECTORS; j++) {
+                    if (r) s[j] += add[j];
+                    if (FA__CENTERED) s[j] -= pivots;
+                }
+            } else {
+                float rest[FA__AT_ONCE];
+                for (int j = 0; j < FA__AT_ONCE; j++) {
+                    rest[j] = 0.0f;
+                    if (i + j < end) rest[j] = fa_load_element(x, i + j, FA_DTYPE) + (r ? fa_load_element(r, i + j, FA_DTYPE) : 0.0f) - pivot;
+                }
+                memcpy(s, rest, sizeof s);
+            }
+            FA__UNROLL
+            for (int j = 0; j < FA__VECTORS; j++) {
+                if (FA__CENTERED) part[j] += s[j];
+                part_squares[j] = FA__CPU_OP(fma)(s[j], s[j], part_squares[j]);
+            }
+        }
+        for (int j = 0; j < FA__VECTORS; j++) all += part[j], all_squares += part_squares[j];
+    }
+    if (FA__CENTERED) *sum = FA__LOOP(_reduce__join)(all, 0);
+    *squares = FA__LOOP(_reduce__join)(all_squares, 0);
+}
+/* The statistics of a row, of x or of x + r. */
+FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__ELEMENT *x, const FA__ELEMENT *r) {
+    const int64_t cols = p->rows.cols;
+    float sum = 0.0f, squares, pivot = 0.0f;
+    f->mean = 0.0f;
 #if FA__CENTERED
-    float real = (float)FA__LOOP(_row_real)(in, piece), squares;
-    FA__LOOP(_row_pad)(x, in, piece, middle);
-    squares = FA__LOOP(_reduce_squares_of)(x, count, middle);
-    if (m->number == 0.0f) {
-        m->pivot = fabsf(middle) < INFINITY ? middle : 0.0f;
-        m->number = real, m->mean = middle - m->pivot, m->squares = squares;
-    } else {
-        FA__LOOP(_reduce_merge)(&m->number, &m->mean, &m->squares, real, middle - m->pivot, squares);
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__FIRST = FA__LOOP(_row_UNIT) };
+    const int some = cols < FA__FIRST ? (int)cols : FA__FIRST;
+    FA__ELEMENT rest[2][FA__FLOATS];
+    FA__CPU_OP(vec) first = FA__CPU_OP(splat)(0.0f);
+    for (int i = 0; i < some; i += FA__FLOATS) {
+        first += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], x, i, some));
+        if (r) first += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], r, i, some));
+    }
+    pivot = FA__LOOP(_row__coarse)(FA__LOOP(_reduce__join)(first, 0) / (float)some);
+    for (int again = 0; again < 2; again++) { /* where most of the squares are those of the pivot's distance, relative to the mean */
+        if (!(fabsf(pivot) < INFINITY)) pivot = 0.0f; /* a row that begins with an infinity has a mean */
+        FA__LOOP(_see)(&sum, &squares, x, r, cols, pivot);
+        const float off = sum * p->inverse_cols, lost = sum * off;
+        f->mean = pivot + off;
+        if (lost <= 0.5f * squares && squares < INFINITY) again = 2;
+        squares = lost > squares ? 0.0f : squares - lost; /* NaN remains */
+        pivot = f->mean;
     }
 #else
-    (void)in, (void)piece, (void)middle;
-    m->squares += FA__LOOP(_reduce_dot_of)(x, x, count);
+    FA__LOOP(_see)(&sum, &squares, x, r, cols, pivot);
 #endif
+    f->rstd = fa__rsqrt(squares * p->inverse_cols + p->eps);
 }
-/* After all pieces: of the whole row, from what the threads of the team know. */
-FA__FN void FA__LOOP(_measured)(FA__LOOP(_flight) * f, const FA__PARAMS *p, FA__LOOP(_moments) * m, fa_team *team,
-                                FA__LOOP(_place) * place) {
+
+/* y of a vector. */
+FA__FN FA__CPU_OP(vec) FA__LOOP(_normal_of)(FA__CPU_OP(vec) s, FA__CPU_OP(vec) mean, FA__CPU_OP(vec) rstd, const float *gamma, const float *beta) {
+    const FA__CPU_OP(vec) by = *(const FA__CPU_OP(any) *)gamma;
 #if FA__CENTERED
-    m->mean += m->pivot;
-    FA__LOOP(_reduce_moments)(&m->number, &m->mean, &m->squares, team, place->shared);
+    return FA__CPU_OP(fma)((s - mean) * rstd, by, *(const FA__CPU_OP(any) *)beta);
 #else
-    m->squares = FA__LOOP(_reduce_sum)(m->squares, team, place->shared);
+    (void)mean, (void)beta;
+    return s * rstd * by;
 #endif
-    f->mean = m->mean;
-    f->rstd = fa__rsqrt(m->squares * p->inverse_cols + p->eps);
+}
+/* Results of `real` columns: the sum, if it is wanted, and y. */
+FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
+                                     const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
+    const int by_unit = fa__cpu_rounds_bf16();
+    const int fits = FA__LOOP(_row__fits)(y, real, streamed), both = sum ? FA__LOOP(_row__fits)(sum, real, streamed) : fits;
+    const int blocks = fits < both ? fits : both;
+    for (int i = 0; i < blocks; i += FA__AT_ONCE) {
+        FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS];
+        if (next) FA__LOOP(_row__ask_block)(next + (uintptr_t)i * sizeof(FA__ELEMENT));
+        FA__LOOP(_row__block)(s, x + i);
+        if (r) {
+            if (next) FA__LOOP(_row__ask_block)(next_r + (uintptr_t)i * sizeof(FA__ELEMENT));
+            FA__LOOP(_row__block)(add, r + i);
+            FA__UNROLL
+            for (int j = 0; j < FA__VECTORS; j++) s[j] += add[j];
+        }
+        if (sum) FA__LOOP(_row__put)(sum + i, s, streamed, by_unit);
+        FA__UNROLL
+        for (int j = 0; j < FA__VECTORS; j++) s[j] = FA__LOOP(_normal_of)(s[j], mean, rstd, gamma + i + j * FA__FLOATS, beta + i + j * FA__FLOATS);
+        FA__LOOP(_row__put)(y + i, s, streamed, by_unit);
+    }
+    if (blocks == real) return;
+    /* What is left, and rows that lie across lines, by way of memory. */
+    float as_sum[FA__LOOP(_row_LENGTH)], as_y[FA__LOOP(_row_LENGTH)];
+    FA__ELEMENT rest[2][FA__FLOATS];
+    for (int i = blocks; i < real; i += FA__FLOATS) {
+        FA__CPU_OP(vec) s = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], x, i, real));
+        if (r) s += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], r, i, real));
+        *(FA__CPU_OP(any) *)(as_sum + i) = s;
+        *(FA__CPU_OP(any) *)(as_y + i) = FA__LOOP(_normal_of)(s, mean, rstd, gamma + i, beta + i);
+    }
+    if (sum) FA__LOOP(_row__store_at)(sum + blocks, as_sum + blocks, real - blocks, streamed);
+    FA__LOOP(_row__store_at)(y + blocks, as_y + blocks, real - blocks, streamed);
 }
 
-/* ---- forward ---- */
+/* ---- forward with dropout, or of elements that are costly to widen ---- */
 
-/* What is normalised, a piece of it. */
-FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__PARAMS *p, const FA__LOOP(_source) * from, int64_t piece) {
-    FA__LOOP(_row_get)(x, &from->held, &from->x, piece);
-    if (p->dropout.threshold > 0) FA__LOOP(_row_dropout)(x, &from->x, piece, &from->drawn);
-    if (p->residual.data) {
+/* What is read of a row. */
+typedef struct FA__LOOP(_source) {
+    FA__LOOP(_row_view) x, residual;
+    FA__LOOP(_row_drawn) drawn;
+} FA__LOOP(_source);
+/* What is normalised, a piece of it, and zeros behind it. */
+FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__LOOP(_source) * from, int64_t piece, int drops) {
+    FA__LOOP(_row_load)(x, &from->x, piece, 0.0f);
+    if (drops) FA__LOOP(_row_dropout)(x, &from->x, piece, &from->drawn);
+    if (from->residual.first) {
         float add[FA__LOOP(_row_LENGTH)];
-        int count = FA__LOOP(_row_count)(&from->x, piece);
-        FA__LOOP(_row_get)(add, &from->held_residual, &from->residual, piece);
-        FA__UNROLL
-        for (int i = 0; i < count; i++) x[i] += add[i];
+        const int count = FA__LOOP(_row_count)(&from->x, piece);
+        FA__LOOP(_row_load)(add, &from->residual, piece, 0.0f);
+        for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) *(FA__CPU_OP(any) *)(x + i) += *(const FA__CPU_OP(any) *)(add + i);
+    }
+}
+/* A row, whose pieces are kept as floats if there are not too many: what is drawn or widened is not again. */
+FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row, float *gamma_of, float *beta_of, fa_team *team) {
+    enum { FA__MEAN, FA__SQUARES, FA__RESULTS };
+    float kept[(int)FA__LOOP(_row_KEPT) * FA__LOOP(_row_LENGTH)];
+    double sum = 0.0, squares = 0.0;
+    FA__LOOP(_source) from;
+    from.x = FA__LOOP(_row_at)(FA__LOOP(_element)(&p->x, row, 0), p->rows.cols, team);
+    from.residual = FA__LOOP(_row_like)(FA__LOOP(_element)(&p->residual, row, 0), &from.x);
+    from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
+    const FA__LOOP(_row_view) to_sum = FA__LOOP(_row_like)(FA__LOOP(_element)(&p->sum, row, 0), &from.x);
+    const FA__LOOP(_row_view) to_y = FA__LOOP(_row_like)(FA__LOOP(_element)(&p->y, row, 0), &from.x);
+    const int keeps = FA__LOOP(_row_keeps)(&from.x, 1), first = FA__CENTERED ? FA__MEAN : FA__SQUARES;
+    f->mean = 0.0f;
+    for (int look = first; look <= FA__RESULTS; look++) {
+        const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
+        for (int64_t piece = 0; piece < FA__LOOP(_row_pieces)(&from.x); piece++) {
+            float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+            const int count = FA__LOOP(_row_count)(&from.x, piece), real = FA__LOOP(_row_real)(&from.x, piece);
+            if (look == first) FA__LOOP(_row_ahead)(&from.x, piece);
+            if (look == first || !keeps) FA__LOOP(_summand)(x, &from, piece, p->dropout.threshold > 0);
+            if (look == FA__MEAN) {
+                sum += (double)FA__LOOP(_reduce_sum_of)(x, count);
+            } else if (look == FA__SQUARES) {
+                FA__LOOP(_row_pad)(x, &from.x, piece, f->mean);
+                squares += (double)FA__LOOP(_reduce_squares_of)(x, count, f->mean);
+            } else {
+                const float *gamma = FA__LOOP(_row_weights)(gamma_of, &from.x, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f), *beta = gamma;
+                if (FA__CENTERED) beta = FA__LOOP(_row_weights)(beta_of, &from.x, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+                /* The sum is written here and not above, so that it may take the place of what it is made of. */
+                if (to_sum.first) FA__LOOP(_row__store_at)(FA__LOOP(_row__piece)(&to_sum, piece), x, real, p->rows.stream);
+                for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) {
+                    FA__CPU_OP(any) *s = (FA__CPU_OP(any) *)(x + i);
+                    *s = FA__LOOP(_normal_of)(*s, mean, rstd, gamma + i, beta + i);
+                }
+                FA__LOOP(_row__store_at)(FA__LOOP(_row__piece)(&to_y, piece), x, real, p->rows.stream);
+            }
+        }
+        if (look == FA__MEAN) f->mean = (float)(sum / (double)p->rows.cols);
+        if (look == FA__SQUARES) f->rstd = fa__rsqrt((float)squares * p->inverse_cols + p->eps);
     }
 }
 
-FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
-    const int real = row < p->rows.rows, first = real && team->thread == 0; /* who writes what there is one of */
-    float kept[(int)FA__KEPT * FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_PART)], buffer2[FA__LOOP(_row_PART)];
-    FA__LOOP(_source) from;
-    FA__LOOP(_flight) f;
-    from.x = FA__LOOP(_row_at)(fa__address(&p->x, real ? row : 0, 0, sizeof(FA__ELEMENT)), real ? p->rows.cols : 0, team);
-    from.residual = FA__LOOP(_whole)(&p->residual, p, row, &from.x);
-    const int keeps = FA__LOOP(_row_keeps)(&from.x, 1);
-    int64_t pieces = FA__LOOP(_row_held_pieces)(&from.x);
-    FA__LOOP(_row_hold)(&from.held, FA__LOOP(_slots)(place, p, 0), &from.x, 0.0f);
-    if (p->residual.data) FA__LOOP(_row_hold)(&from.held_residual, FA__LOOP(_slots)(place, p, 1), &from.residual, 0.0f);
-    from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
-    FA__LOOP(_row_wait)();
+/* ---- forward, all of it ---- */
 
-    FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
-        FA__LOOP(_row_ahead)(&from.x, piece);
-        FA__LOOP(_summand)(x, p, &from, piece);
-        float middle = FA__LOOP(_middle)(x, &from.x, piece);
-        FA__LOOP(_measure)(x, &from.x, piece, middle, &m);
-    }
-    FA__LOOP(_measured)(&f, p, &m, team, place);
-    if (first && p->rstd) p->rstd[row] = f.rstd;
+/* Rows are asked for some time before they are needed, also those of the item that comes next, if it is known. The row that comes
+ * `ahead` rows later, or -1. */
+FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead, int64_t end, int64_t next_item) {
+    int64_t later = row + ahead;
+    if (later < end) return later;
+    if (next_item < 0) return -1;
+    later += next_item * p->rows.rows_an_item - end;
+    return later < p->rows.rows ? later : -1;
+}
+/* Some rows. Of long ones several at a time, as many as the second-level cache holds: then segment by segment, whose weights stay in
+ * the first-level cache. Rows that come next are asked for meanwhile. */
+FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t end, int64_t next_item, fa_team *team) {
+    enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
+    const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);
+    const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, held = cols > FA__CPU_PIECE ? FA__CPU_HELD / row_bytes + 1 : 1;
+    const int64_t ahead = cols > FA__CPU_PIECE ? held : FA__CPU_AHEAD / row_bytes + 1;
+    float gamma_of[FA__LOOP(_row_LENGTH)], beta_of[FA__LOOP(_row_LENGTH)];
+    const float *gamma = NULL, *beta = NULL;
+    const int by_itself = FA__LOOP(_row_COSTLY) || p->dropout.threshold > 0;
+    FA__LOOP(_flight) f[FA__MOST];
+    for (int64_t stop; row < end; row = stop) {
+        stop = end - row < held ? end : row + held;
+        for (int64_t i = row; i < stop; i++) {
+            if (by_itself) FA__LOOP(_forward)(&f[i - row], p, i, gamma_of, beta_of, team);
+            else FA__LOOP(_look)(&f[i - row], p, FA__LOOP(_element)(&p->x, i, 0), FA__LOOP(_element)(&p->residual, i, 0));
+            if (p->rstd) p->rstd[i] = f[i - row].rstd;
 #if FA__CENTERED
-    if (first && p->mean) p->mean[row] = f.mean;
-#endif
-    if (!real) return; /* after the last reduction: a team that knows its rows to be whole has read another */
-
-    FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from.x), y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&y), FA__LOOP(_row_stream)(&sum);
-    /* The sum is written here and not above, so that it may take the place of what it is made of. */
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
-        int count = FA__LOOP(_row_count)(&from.x, piece);
-        if (!keeps) FA__LOOP(_summand)(x, p, &from, piece);
-        if (p->sum.data) FA__LOOP(_row_store)(&sum, piece, x);
-        FA__UNROLL
-        for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-            const float *gamma = FA__LOOP(_weights)(buffer, p, &from.x, 0, piece, part, 0);
-            float *n = x + part * FA__LOOP(_row_PART);
-            if (FA__LOOP(_row_PARTS) > 1) count = FA__LOOP(_row_PART);
-#if FA__CENTERED
-            const float *beta = FA__LOOP(_weights)(buffer2, p, &from.x, 0, piece, part, 1);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) n[i] = (n[i] - f.mean) * f.rstd * gamma[i] + beta[i];
-#else
-            (void)buffer2;
-            FA__UNROLL
-            for (int i = 0; i < count; i++) n[i] = n[i] * f.rstd * gamma[i];
+            if (p->mean) p->mean[i] = f[i - row].mean;
 #endif
         }
-        FA__LOOP(_row_store)(&y, piece, x);
+        for (int64_t first = by_itself ? cols : 0; first < cols; first += length) {
+            const int real = cols - first < length ? (int)(cols - first) : (int)length;
+            if (!gamma || length < cols) {
+                const FA__LOOP(_row_view) of = FA__LOOP(_row_at)(NULL, real, team);
+                const int64_t at = first * fa_dtype_bytes(FA_WEIGHT_DTYPE);
+                gamma = FA__LOOP(_row_weights)(gamma_of, &of, 0, 0, p->gamma ? (const char *)p->gamma + at : NULL, FA_WEIGHT_DTYPE, 1.0f);
+                beta = gamma;
+                if (FA__CENTERED) beta = FA__LOOP(_row_weights)(beta_of, &of, 0, 0, p->beta ? (const char *)p->beta + at : NULL, FA_WEIGHT_DTYPE, 0.0f);
+            }
+            for (int64_t i = row; i < stop; i++) {
+                const int64_t later = FA__LOOP(_later)(p, i, ahead, end, next_item);
+                FA__LOOP(_normal)(FA__LOOP(_element)(&p->y, i, first), FA__LOOP(_element)(&p->sum, i, first), FA__LOOP(_element)(&p->x, i, first), FA__LOOP(_element)(&p->residual, i, first), gamma,
+                                  beta, real, &f[i - row], p->rows.stream, later >= 0 ? (uintptr_t)FA__LOOP(_element)(&p->x, later, first) : 0,
+                                  later >= 0 ? (uintptr_t)FA__LOOP(_element)(&p->residual, later, first) : 0);
+            }
+        }
     }
 }
 
 /* ---- backward ---- */
 
-/* The statistics, if they were not given. */
-FA__FN_CALLED void FA__LOOP(_again)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__LOOP(_terms) * of,
-                                    fa_team *team, FA__LOOP(_place) * place) {
-    float x[FA__LOOP(_row_LENGTH)];
-    FA__LOOP(_moments) m = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int64_t piece = 0; piece < FA__LOOP(_row_held_pieces)(&of->s); piece++) {
-        FA__LOOP(_row_get)(x, &of->held_s, &of->s, piece);
-        FA__LOOP(_measure)(x, &of->s, piece, FA__LOOP(_middle)(x, &of->s, piece), &m);
-    }
-    FA__LOOP(_measured)(f, p, &m, team, place);
-}
+/* What the gradients of a piece are made of, and where the same of a row that comes later is, or 0. */
+typedef struct FA__LOOP(_terms) {
+    const FA__ELEMENT *s, *d_y, *more; /* more: what reaches the sum in other ways, or NULL */
+    uintptr_t next_s, next_d, next_more;
+} FA__LOOP(_terms);
 
 /* The sums over a piece of w = d_y gamma and of w n. */
 FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma, int real,
                                      const FA__LOOP(_flight) * f) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRANDS = 2 };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean);
-    FA__CPU_OP(vec) all_w[FA__STRANDS], all_wn[FA__STRANDS];
+    FA__CPU_OP(vec) all_w[2], all_wn[2], off[FA__VECTORS], w[FA__VECTORS];
     FA__ELEMENT rest[2][FA__FLOATS];
-    for (int j = 0; j < FA__STRANDS; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
-    for (int begin = 0, end; begin < real; begin = end) {
-        const FA__ELEMENT *s_at = FA__LOOP(_row__from)(rest[0], s, begin, real), *d_at = FA__LOOP(_row__from)(rest[1], d, begin, real);
-        end = FA__LOOP(_row__end)(begin, real);
-        for (int i = begin; i < end; i += FA__STRANDS * FA__FLOATS)
-            for (int j = 0; j < FA__STRANDS && i + j * FA__FLOATS < end; j++) {
-                const int at = i + j * FA__FLOATS;
-                FA__CPU_OP(vec) w = FA__LOOP(_row__vector)(d_at + (at - begin)) * *(const FA__CPU_OP(any) *)(gamma + at);
-                all_w[j] += w;
-                all_wn[j] = FA__CPU_OP(fma)(w, FA__LOOP(_row__vector)(s_at + (at - begin)) - mean, all_wn[j]); /* of w n / rstd */
-            }
+    int i = 0;
+    for (int j = 0; j < 2; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
+    for (; i + FA__AT_ONCE <= real; i += FA__AT_ONCE) {
+        FA__LOOP(_row__block)(off, s + i), FA__LOOP(_row__block)(w, d + i);
+        for (int j = 0; j < FA__VECTORS; j++) {
+            w[j] *= *(const FA__CPU_OP(any) *)(gamma + i + j * FA__FLOATS);
+            all_w[j % 2] += w[j];
+            all_wn[j % 2] = FA__CPU_OP(fma)(w[j], off[j] - mean, all_wn[j % 2]); /* of w n / rstd */
+        }
+    }
+    for (; i < real; i += FA__FLOATS) {
+        w[0] = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], d, i, real)) * *(const FA__CPU_OP(any) *)(gamma + i);
+        all_w[0] += w[0];
+        all_wn[0] = FA__CPU_OP(fma)(w[0], FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], s, i, real)) - mean, all_wn[0]);
     }
     if (FA__CENTERED) *w_sum += FA__LOOP(_reduce__join)(all_w[0] + all_w[1], 0);
     *wn_sum += FA__LOOP(_reduce__join)(all_wn[0] + all_wn[1], 0) * f->rstd;
 }
-/* What a piece adds to the sums of columns, if they are wanted, and its gradient, into x. */
-FA__FN_CALLED void FA__LOOP(_gradient)(float *x, float *sum_wn, float *sum_w, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma,
-                                       int real, const FA__LOOP(_flight) * f, float w_mean, float wn_mean) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES) };
-    const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
-    const FA__CPU_OP(vec) of_w = FA__CPU_OP(splat)(w_mean), of_wn = FA__CPU_OP(splat)(wn_mean * f->rstd);
-    FA__ELEMENT rest[2][FA__FLOATS];
-    for (int begin = 0, end; begin < real; begin = end) {
-        const FA__ELEMENT *s_at = FA__LOOP(_row__from)(rest[0], s, begin, real), *d_at = FA__LOOP(_row__from)(rest[1], d, begin, real);
-        end = FA__LOOP(_row__end)(begin, real);
-        for (int i = begin; i < end; i += FA__FLOATS) {
-            /* All is loaded before anything is stored: the sums, and often gamma, lie at multiples of 4 KB from each other, and a load
-             * waits for a store that has the same last 12 bits. */
-            FA__CPU_OP(vec) d_y = FA__LOOP(_row__vector)(d_at + (i - begin)), d_n = d_y * rstd;
-            FA__CPU_OP(vec) off = FA__LOOP(_row__vector)(s_at + (i - begin)) - mean; /* n / rstd */
-            const FA__CPU_OP(vec) d_s = FA__CPU_OP(fma)(off, of_wn, FA__CPU_OP(fma)(d_n, *(const FA__CPU_OP(any) *)(gamma + i), of_w));
-            if (sum_wn) {
-                FA__CPU_OP(any) *wn_at = (FA__CPU_OP(any) *)(sum_wn + i), *w_at = (FA__CPU_OP(any) *)(sum_w + i);
-                const FA__CPU_OP(vec) wn = FA__CPU_OP(fma)(d_n, off, *wn_at), w = *w_at + d_y;
-                *wn_at = wn;
-                if (FA__CENTERED) *w_at = w;
-            }
-            *(FA__CPU_OP(any) *)(x + i) = d_s;
+/* What is known of a row, in vectors. */
+typedef struct FA__LOOP(_spread) {
+    FA__CPU_OP(vec) mean, rstd, of_w, of_wn;
+} FA__LOOP(_spread);
+/* A vector of the gradient without what reaches the sum in other ways, and of the sums of columns with what this row adds to them. */
+FA__FN FA__CPU_OP(vec) FA__LOOP(_gradient_of)(FA__CPU_OP(vec) * wn, FA__CPU_OP(vec) * w, FA__CPU_OP(vec) s, FA__CPU_OP(vec) d_y, const float *gamma,
+                                              const float *sum_wn, const float *sum_w, const FA__LOOP(_spread) * f) {
+    const FA__CPU_OP(vec) d_n = d_y * f->rstd, off = s - f->mean; /* n / rstd */
+    *wn = FA__CPU_OP(fma)(d_n, off, *(const FA__CPU_OP(any) *)sum_wn);
+    *w = d_y;
+    if (FA__CENTERED) *w += *(const FA__CPU_OP(any) *)sum_w;
+    return FA__CPU_OP(fma)(off, f->of_wn, FA__CPU_OP(fma)(d_n, *(const FA__CPU_OP(any) *)gamma, f->of_w));
+}
+/* What a piece adds to the sums of columns, if they are wanted, and its gradient, to where it belongs or into x. All of a block is
+ * loaded before anything is stored: the sums, and often gamma, lie at multiples of 4 KB from each other, and a load waits for a
+ * store that has the same last 12 bits. */
+FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma,
+                                       int real, const FA__LOOP(_flight) * f, int streamed) {
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    const int by_unit = fa__cpu_rounds_bf16(), blocks = real / FA__AT_ONCE * FA__AT_ONCE;
+    const FA__LOOP(_spread) spread = {FA__CPU_OP(splat)(f->mean), FA__CPU_OP(splat)(f->rstd), FA__CPU_OP(splat)(f->of_w), FA__CPU_OP(splat)(f->of_wn)};
+    const float *old_wn = sum_wn ? sum_wn : gamma, *old_w = sum_w ? sum_w : gamma; /* nobody looks at what becomes of gamma */
+    const FA__ELEMENT *from_s = of->s, *from_d = of->d_y, *from_more = of->more;
+    for (int i = 0; i < blocks; i += FA__AT_ONCE) {
+        FA__CPU_OP(vec) s[FA__VECTORS], d[FA__VECTORS], wn[FA__VECTORS], w[FA__VECTORS], more[FA__VECTORS];
+        if (of->next_s) {
+            const uintptr_t at = (uintptr_t)i * sizeof(FA__ELEMENT);
+            FA__LOOP(_row__ask_block)(of->next_s + at), FA__LOOP(_row__ask_block)(of->next_d + at);
+            if (from_more) FA__LOOP(_row__ask_block)(of->next_more + at);
         }
+        FA__LOOP(_row__block)(s, from_s + i), FA__LOOP(_row__block)(d, from_d + i);
+        for (int j = 0; j < FA__VECTORS; j++)
+            s[j] = FA__LOOP(_gradient_of)(&wn[j], &w[j], s[j], d[j], gamma + i + j * FA__FLOATS, old_wn + i + j * FA__FLOATS,
+                                          old_w + i + j * FA__FLOATS, &spread);
+        if (from_more) {
+            FA__LOOP(_row__block)(more, from_more + i);
+            for (int j = 0; j < FA__VECTORS; j++) s[j] += more[j];
+        }
+        for (int j = 0; j < FA__VECTORS && sum_wn; j++) {
+            *(FA__CPU_OP(any) *)(sum_wn + i + j * FA__FLOATS) = wn[j];
+            if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i + j * FA__FLOATS) = w[j];
+        }
+        if (to) FA__LOOP(_row__put)(to + i, s, streamed, by_unit);
+        else
+            for (int j = 0; j < FA__VECTORS; j++) *(FA__CPU_OP(any) *)(x + i + j * FA__FLOATS) = s[j];
     }
+    FA__ELEMENT rest[3][FA__FLOATS];
+    for (int i = blocks; i < real; i += FA__FLOATS) {
+        FA__CPU_OP(vec) wn, w, s = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], from_s, i, real));
+        s = FA__LOOP(_gradient_of)(&wn, &w, s, FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], from_d, i, real)), gamma + i,
+                                   old_wn + i, old_w + i, &spread);
+        if (from_more) s += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[2], from_more, i, real));
+        if (sum_wn) {
+            *(FA__CPU_OP(any) *)(sum_wn + i) = wn;
+            if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i) = w;
+        }
+        *(FA__CPU_OP(any) *)(x + i) = s;
+    }
+    if (to && blocks < real) FA__LOOP(_row__store_at)(to + blocks, x + blocks, real - blocks, 0);
 }
 
 /* What the gradients of a row need to know of all of it: its statistics, if they were not given, and the means of w and of w n. */
-FA__FN void FA__LOOP(_know)(FA__LOOP(_flight) * f, float *w_mean, float *wn_mean, const FA__PARAMS *p, FA__LOOP(_terms) * of,
-                            fa_team *team, FA__LOOP(_place) * place) {
-    float buffer[FA__LOOP(_row_LENGTH)];
-    FA__LOOP(_row_reach)(&of->held_s, NULL, 0.0f);
-    if (!p->rstd) FA__LOOP(_again)(f, p, of, team, place);
-    for (int64_t piece = 0; piece < FA__LOOP(_row_held_pieces)(&of->s); piece++) {
-        FA__LOOP(_row_ahead)(&of->s, piece), FA__LOOP(_row_ahead)(&of->d_y, piece);
-        FA__LOOP(_add_up)(w_mean, wn_mean, FA__LOOP(_row__piece)(&of->s, piece), FA__LOOP(_row__piece)(&of->d_y, piece),
-                          FA__LOOP(_weights)(buffer, p, &of->s, of->segment, piece, 0, 0), FA__LOOP(_row_real)(&of->s, piece), f);
+FA__FN_CALLED void FA__LOOP(_know)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row, fa_team *team) {
+    float buffer[FA__LOOP(_row_LENGTH)], w_sum = 0.0f, wn_sum = 0.0f;
+    const FA__LOOP(_row_view) s = FA__LOOP(_row_at)(FA__LOOP(_element)(&p->sum, row, 0), p->rows.cols, team);
+    const FA__LOOP(_row_view) d_y = FA__LOOP(_row_like)(FA__LOOP(_element)(&p->d_y, row, 0), &s);
+    if (!p->rstd) FA__LOOP(_look)(f, p, s.first, FA__LOOP(_element)(&p->residual, row, 0));
+    else f->mean = FA__CENTERED ? p->mean[row] : 0.0f, f->rstd = p->rstd[row];
+    for (int64_t piece = 0; piece < FA__LOOP(_row_pieces)(&s); piece++) {
+        FA__LOOP(_add_up)(&w_sum, &wn_sum, FA__LOOP(_row__piece)(&s, piece), FA__LOOP(_row__piece)(&d_y, piece),
+                          FA__LOOP(_row_weights)(buffer, &s, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f), FA__LOOP(_row_real)(&s, piece), f);
     }
-    FA__LOOP(_means)(w_mean, wn_mean, p, team, place);
+    f->of_w = w_sum * p->inverse_cols * -f->rstd;
+    f->of_wn = wn_sum * p->inverse_cols * -f->rstd * f->rstd;
 }
 
-/* Asks for a segment of a row. */
-FA__FN void FA__LOOP(_backward_ask)(const FA__PARAMS *p, int64_t row, int64_t segment, const fa_team *team) {
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
-    FA__LOOP(_row_view) s = FA__LOOP(_part)(&p->sum, p, row, segment, &columns), d_y = FA__LOOP(_part)(&p->d_y, p, row, segment, &columns);
-    FA__LOOP(_row__ask)((uintptr_t)s.first, (int)columns.cols), FA__LOOP(_row__ask)((uintptr_t)d_y.first, (int)columns.cols);
-}
-
-/* Finishes a row, or a segment of one: its gradients, and what it adds to the sums of columns. */
-FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t segment, fa_team *team, FA__LOOP(_place) * place,
-                                       FA__LOOP(_flight) * f) {
-    float x[FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_LENGTH)], w_mean = 0.0f, wn_mean = 0.0f;
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, segment, team);
-    FA__LOOP(_terms) of = FA__LOOP(_terms_of)(p, row, segment, &columns);
-    FA__LOOP(_row_view) d_sum = FA__LOOP(_part)(&p->d_sum, p, row, segment, &columns);
-    const int64_t pieces = FA__LOOP(_row_held_pieces)(&of.s);
-    FA__LOOP(_row_held) held_sum;
-    const int known = p->sums.row_values != NULL, drops = p->dropout.threshold > 0 && p->d_x.data;
-    FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&of.s, (uint64_t)(row * p->rows.cols + segment * p->sums.length), &p->dropout);
-
-    if (known) {
-        const float *found = p->sums.row_values + 4 * row;
-        f->mean = found[0], f->rstd = found[1], w_mean = found[2], wn_mean = found[3];
-    } else FA__LOOP(_know)(f, &w_mean, &wn_mean, p, &of, team, place);
-    w_mean *= -f->rstd, wn_mean *= -f->rstd;
-    FA__LOOP(_row_reach)(&held_sum, NULL, 0.0f);
-
-    FA__LOOP(_row_view) d_residual = FA__LOOP(_part)(&p->d_residual, p, row, segment, &columns);
-    FA__LOOP(_row_view) d_x = FA__LOOP(_part)(&p->d_x, p, row, segment, &columns);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&d_x), FA__LOOP(_row_stream)(&d_residual);
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        const int real = FA__LOOP(_row_real)(&of.s, piece);
-        FA__LOOP(_gradient)(x, FA__LOOP(_sums)(place, 0, piece), FA__LOOP(_sums)(place, FA__CENTERED, piece),
-                            FA__LOOP(_row__piece)(&of.s, piece), FA__LOOP(_row__piece)(&of.d_y, piece),
-                            FA__LOOP(_weights)(buffer, p, &of.s, segment, piece, 0, 0), real, f, w_mean, wn_mean);
-        if (p->d_sum.data) {
-            const float *more = FA__LOOP(_row_look)(buffer, &held_sum, &d_sum, piece);
-            for (int i = 0; i < real; i++) x[i] += more[i];
+/* Finishes a row, or a segment of one: its gradients, and what it adds to the sums of columns. Asks for a row that comes later, if
+ * there is one. */
+FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t later, int64_t segment, fa_team *team,
+                                       FA__LOOP(_place) * place, const FA__LOOP(_flight) * f) {
+    float x[FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_LENGTH)];
+    const int64_t first = segment * p->sums.length, left = p->rows.cols - first, cols = left < p->sums.length ? left : p->sums.length;
+    const int drops = p->dropout.threshold > 0 && p->d_x.data;
+    const fa_matrix *out = p->d_x.data ? &p->d_x : &p->d_residual;
+    const FA__LOOP(_row_view) all = FA__LOOP(_row_at)(NULL, cols, team);
+    FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&all, (uint64_t)(row * p->rows.cols + first), &p->dropout);
+    for (int64_t piece = 0, at = first; at < first + cols; piece++, at += FA__LOOP(_row_LENGTH)) {
+        const int real = FA__LOOP(_row_real)(&all, piece);
+        const char *weights = p->gamma ? (const char *)p->gamma + first * fa_dtype_bytes(FA_WEIGHT_DTYPE) : NULL;
+        const float *gamma = FA__LOOP(_row_weights)(buffer, &all, piece, 0, weights, FA_WEIGHT_DTYPE, 1.0f);
+        FA__LOOP(_terms) of = {NULL, NULL, NULL, 0, 0, 0};
+        of.s = FA__LOOP(_element)(&p->sum, row, at), of.d_y = FA__LOOP(_element)(&p->d_y, row, at), of.more = FA__LOOP(_element)(&p->d_sum, row, at);
+        if (later >= 0) {
+            of.next_s = (uintptr_t)FA__LOOP(_element)(&p->sum, later, at), of.next_d = (uintptr_t)FA__LOOP(_element)(&p->d_y, later, at);
+            of.next_more = (uintptr_t)FA__LOOP(_element)(&p->d_sum, later, at);
         }
-        FA__LOOP(_row_pad)(x, &of.s, piece, 0.0f);
-        if (p->d_residual.data) FA__LOOP(_row_store)(&d_residual, piece, x);
-        if (drops) FA__LOOP(_row_dropout)(x, &of.s, piece, &drawn);
-        if (p->d_x.data) FA__LOOP(_row_store)(&d_x, piece, x);
+        FA__ELEMENT *to = FA__LOOP(_element)(out, row, at), *to_residual = FA__LOOP(_element)(&p->d_residual, row, at);
+        const int straight = !drops && !(p->d_x.data && to_residual) && FA__LOOP(_row__fits)(to, real, p->rows.stream);
+        FA__LOOP(_gradient)(straight ? to : NULL, x, FA__LOOP(_sums)(place, 0, piece), FA__LOOP(_sums)(place, FA__CENTERED, piece), &of, gamma, real, f,
+                            p->rows.stream);
+        if (straight) continue;
+        if (to_residual) FA__LOOP(_row__store_at)(to_residual, x, real, p->rows.stream);
+        if (drops) FA__LOOP(_row_dropout)(x, &all, piece, &drawn);
+        if (p->d_x.data) FA__LOOP(_row__store_at)(to, x, real, p->rows.stream);
     }
-}
-
-/* The first pass over rows of several segments: what they need to know of the whole row. */
-FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    float w_mean = 0.0f, wn_mean = 0.0f;
-    FA__LOOP(_flight) f;
-    FA__LOOP(_row_view) columns = FA__LOOP(_columns)(p, row, 0, team);
-    FA__LOOP(_terms) of = FA__LOOP(_terms_of)(p, row, 0, &columns);
-    FA__LOOP(_backward_peek)(&f, p, row);
-    FA__LOOP(_know)(&f, &w_mean, &wn_mean, p, &of, team, place);
-    float *found = p->sums.row_values + 4 * row;
-    found[0] = f.mean, found[1] = f.rstd, found[2] = w_mean, found[3] = wn_mean;
 }

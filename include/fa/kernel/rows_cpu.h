@@ -7,9 +7,10 @@
 #define FA__CPU_ITEM 65536    /* elements of a work item, at least */
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
 
-#define FA__CPU_WORKERS 256   /* that add up sums of columns, at most */
+#define FA__CPU_WORKERS 128   /* that add up sums of columns, at most: what they have is written, and read again in the end */
 #define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for eight */
 #define FA__CPU_HELD 65536    /* bytes of rows that are looked at twice, in the second-level cache, beside as many that are asked for */
+#define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are asked for ahead */
 #define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, in a first-level cache */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
@@ -39,7 +40,7 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     /* Where no sums are wanted, nothing is gained by segments; and their first pass needs a workspace. */
     p->sums.length = p->sums.wanted && p->rows.cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : p->rows.cols;
     p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
-    p->sums.known = p->sums.segments > 1 ? 4 : 0;
+    p->sums.known = 0;
     return FA_OK;
 }
 /* Adds what the workers have of some columns. */
@@ -98,5 +99,6 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_WORKERS
 #undef FA__CPU_ADDED
 #undef FA__CPU_HELD
+#undef FA__CPU_AHEAD
 #undef FA__CPU_SEGMENT
 #undef FA__CPU_COLUMNS

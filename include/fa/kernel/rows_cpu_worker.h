@@ -16,42 +16,55 @@
         }                                                                                                          \
         if (p->rows.stream) fa_cpu_stream_end();                                                                   \
     }
-FA__WORK(_forward)
 #if !FA__SUMS
+FA__WORK(_forward)
 FA__WORK(_backward)
 #else
-/* An item is what a worker adds up. Rows of several segments are taken some at a time, as many as the second-level cache holds: first
- * what they need to know of themselves is found, then they are finished segment by segment, so that a segment's weights and sums
- * stay in the first-level cache, and the rows that come next are asked for meanwhile. */
-static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
+/* The item after this one, taken before this one is done, so that its rows can be asked for; -1 if others may want it. */
+#define FA__EARLY(item) ((item) + 4 * job->threads < job->items ? fa__job_next(job) : -1)
+static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
-    FA__PARAMS whole = *p;
-    FA__LOOP(_reduce_shared) shared;
-    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch};
-    FA__LOOP(_flight) flight;
     fa_team team = FA__LOOP(_reduce_team)(1);
-    const int64_t row_bytes = p->rows.tensors * p->rows.cols * (int64_t)sizeof(FA__ELEMENT), held = FA__CPU_HELD / row_bytes + 1;
-    whole.sums.length = p->rows.cols;
-    for (int64_t worker; (worker = fa__job_next(job)) >= 0;) {
-        int64_t row = worker * p->rows.rows_an_item, end = row + p->rows.rows_an_item;
-        float *sums = p->sums.partial ? p->sums.partial + worker * FA__SUMS * p->sums.pitch : NULL;
-        if (end > p->rows.rows) end = p->rows.rows;
-        if (sums) memset(sums, 0, sizeof *sums * FA__SUMS * (size_t)p->sums.pitch);
-        for (int64_t stop; row < end; row = stop) {
-            stop = end - row < held ? end : row + held;
-            for (int64_t i = row; p->sums.segments > 1 && i < stop; i++) FA__LOOP(_first_pass)(&whole, i, &team, &place);
-            for (int64_t segment = 0; segment < p->sums.segments; segment++) {
-                place.sums = sums ? sums + segment * p->sums.length : NULL;
-                for (int64_t i = row; i < stop; i++) {
-                    if (p->sums.segments > 1 && i + held < end) FA__LOOP(_backward_ask)(p, i + held, segment, &team);
-                    FA__LOOP(_backward_peek)(&flight, p, i);
-                    FA__LOOP(_backward_finish)(p, i, segment, &team, &place, &flight);
-                }
-            }
-        }
+    for (int64_t item = fa__job_next(job), next; item >= 0; item = next) {
+        const int64_t begin = item * p->rows.rows_an_item, end = begin + p->rows.rows_an_item;
+        next = FA__EARLY(item);
+        FA__LOOP(_forward_rows)(p, begin, end < p->rows.rows ? end : p->rows.rows, next, &team);
+        if (next < 0) next = fa__job_next(job);
     }
     if (p->rows.stream) fa_cpu_stream_end();
 }
+/* An item is what a worker adds up. Rows are taken some at a time, as many as the second-level cache holds if they are of several
+ * segments: first what they need to know of themselves is found, then they are finished segment by segment, so that a segment's
+ * weights and sums stay in the first-level cache, and the rows that come next are asked for meanwhile. */
+static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
+    enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
+    const FA__PARAMS *p = (const FA__PARAMS *)job->params;
+    FA__LOOP(_reduce_shared) shared;
+    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch};
+    FA__LOOP(_flight) flight[FA__MOST];
+    fa_team team = FA__LOOP(_reduce_team)(1);
+    const int64_t row_bytes = p->rows.tensors * p->rows.cols * (int64_t)sizeof(FA__ELEMENT);
+    const int64_t held = p->sums.segments > 1 ? FA__CPU_HELD / row_bytes + 1 : 1, ahead = p->sums.segments > 1 ? held : FA__CPU_AHEAD / row_bytes + 1;
+    for (int64_t worker = fa__job_next(job), next; worker >= 0; worker = next) {
+        int64_t row = worker * p->rows.rows_an_item, end = row + p->rows.rows_an_item;
+        float *sums = p->sums.partial ? p->sums.partial + worker * FA__SUMS * p->sums.pitch : NULL;
+        if (end > p->rows.rows) end = p->rows.rows;
+        next = FA__EARLY(worker);
+        if (sums) memset(sums, 0, sizeof *sums * FA__SUMS * (size_t)p->sums.pitch);
+        for (int64_t stop; row < end; row = stop) {
+            stop = end - row < held ? end : row + held;
+            for (int64_t i = row; i < stop; i++) FA__LOOP(_know)(&flight[i - row], p, i, &team);
+            for (int64_t segment = 0; segment < p->sums.segments; segment++) {
+                place.sums = sums ? sums + segment * p->sums.length : NULL;
+                for (int64_t i = row; i < stop; i++)
+                    FA__LOOP(_backward_finish)(p, i, FA__LOOP(_later)(p, i, ahead, end, next), segment, &team, &place, &flight[i - row]);
+            }
+        }
+        if (next < 0) next = fa__job_next(job);
+    }
+    if (p->rows.stream) fa_cpu_stream_end();
+}
+#undef FA__EARLY
 #endif
 #undef FA__WORK
 #undef FA__LOOP

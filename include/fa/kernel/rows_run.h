@@ -18,15 +18,17 @@
  *                         has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
  *                         of columns are kept by the threads of a GPU; and the file defines
  *
- *     _forward(p, row, team, place)                              a whole row, with all that follows; the same of the _backward:
- *     _backward_peek(flight, p, row)                             reads ahead what is small (CPU)
- *     _backward_finish(p, row, segment, team, place, flight)     finishes it, and adds to FA__LOOP(_sums)(place, which, piece) (CPU)
- *     _bring, _peek, _sum_up, _write                             the same for kernel/rows_gpu_sweep_kernel.h (GPU)
- *     _first_pass(p, row, team, place)                           finds sums.row_values of a row of several segments
+ *     _forward_rows(p, row, end, next_item, team)                some rows, and asks for those of the next item, or of none, -1 (CPU)
+ *     _know(flight, p, row, team)                                finds what the backward needs to know of a whole row (CPU)
+ *     _backward_finish(p, row, later, segment, team, place, flight)    finishes it, adds to FA__LOOP(_sums)(place, which, piece), and
+ *                                                                asks for row number `later`, or none, -1 (CPU)
+ *     _forward(p, row, team, place)                              a whole row, with all that follows (GPU)
+ *     _bring, _peek, _sum_up, _write                             the backward, for kernel/rows_gpu_sweep_kernel.h (GPU)
+ *     _first_pass(p, row, team, place)                           finds sums.row_values of a row of several segments (GPU)
  *
- *                         In the backward a thread has the same columns in every row: those of _columns(p, row, segment, team).
- *                         Pieces are looped over after FA__UNROLL_PIECES. FA__ROWS(__deal)(p) comes before __run of the backward: it
- *                         deals out the rows, and tells what fa__sums_bytes() makes the workspace's size of.
+ *                         In the backward a thread has the same columns in every row. Pieces are looped over after
+ *                         FA__UNROLL_PIECES. FA__ROWS(__deal)(p) comes before __run of the backward: it deals out the rows, and
+ *                         tells what fa__sums_bytes() makes the workspace's size of.
  *
  * and gets fa_status FA__ROWS(__run)(p, backward, aligned, threads, stream). The file is compiled once for each way to
  * hold a row, or for each instruction set of the CPU. In it there are FA__LOOP(_row_...) of fa/row.h, FA__LOOP(_reduce_...)

@@ -14,6 +14,7 @@
  *   max     the larger ones; b's where one is NaN
  *   widen   eight FA_F16 elements to floats, exactly
  *   of_f16, of_bf16   as many halves as a vector has elements, to floats
+ *   of_bf16_pair   two vectors of them (AVX-512)
  *   narrow  eight floats to FA_F16, to nearest even
  *   put_f16, put_bf16   two vectors of floats to as many bytes as one has, to nearest even; streamed: past the caches, to a
  *           multiple of these; by_unit: as fa__cpu_rounds_bf16() says
@@ -352,6 +353,20 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_bf16_2(const fa_bf16 *from) {
     fa_cpu_bits_2 v;
     __asm__("vpmovzxwd %1, %0" : "=v"(v) : "m"(*(const fa_cpu_any_1 *)(const void *)from));
     return (fa_cpu_vec_2)(v << 16);
+}
+/* 32 of them: one operation for a vector, on one unit, where of_bf16 has two. */
+FA__CPU_INLINE(2) void fa_cpu_of_bf16_pair_2(fa_cpu_vec_2 *a, fa_cpu_vec_2 *b, const fa_bf16 *from) {
+    static const uint16_t twice[64] __attribute__((aligned(64))) = {0,  0,  1,  1,  2,  2,  3,  3,  4,  4,  5,  5,  6,  6,  7,  7,
+                                                                    8,  8,  9,  9,  10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15,
+                                                                    16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23,
+                                                                    24, 24, 25, 25, 26, 26, 27, 27, 28, 28, 29, 29, 30, 30, 31, 31};
+    const fa_cpu_vec_2 halves = *(const fa_cpu_any_2 *)(const void *)from, low = *(const fa_cpu_vec_2 *)(const void *)twice,
+                       high = *(const fa_cpu_vec_2 *)(const void *)(twice + 32);
+    const uint32_t uppers = 0xAAAAAAAAu;
+    fa_cpu_vec_2 first, second;
+    __asm__("vpermw %1, %2, %0%{%3%}%{z%}" : "=v"(first) : "v"(halves), "v"(low), "Yk"(uppers));
+    __asm__("vpermw %1, %2, %0%{%3%}%{z%}" : "=v"(second) : "v"(halves), "v"(high), "Yk"(uppers));
+    *a = first, *b = second;
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_inverse_2(fa_cpu_vec_2 x) {
     fa_cpu_vec_2 near; /* 2^-14 */

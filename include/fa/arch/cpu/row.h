@@ -4,6 +4,8 @@
 enum {
     FA__ROW(_UNIT) = 16,
     FA__ROW(_LANES) = FA__CPU_LANES(FA__ISA),
+    FA__ROW(_BLOCK) = FA__CPU_LANES(FA__ISA) < 16 ? 16 : 32, /* elements that are computed in registers at a time */
+    FA__ROW(_COSTLY) = FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16), /* to widen: rather kept than widened again */
     FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16,
     FA__ROW(_KEPT) = FA_KEEP,
     FA__ROW(_PARTS) = 1,
@@ -47,17 +49,21 @@ FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) {
 }
 
 FA__FN int FA__ROW(_real)(const FA__ROW(_view) * v, int64_t piece) { return FA__ROW(__real)(v, piece); }
+FA__FN FA__ELEMENT *FA__ROW(__piece)(const FA__ROW(_view) * v, int64_t piece) { return v->first + piece * FA__ROW(_LENGTH); }
 FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, float value) {
     for (int i = FA__ROW(__real)(v, piece), count = FA__ROW(_count)(v, piece); i < count; i++) x[i] = value;
 }
+FA__FN_CALLED void FA__ROW(__weights_to)(float *w, const void *from, int real, int count, int dtype, float missing) {
+    for (int i = 0; i < real; i++) w[i] = fa_load_element(from, i, dtype);
+    for (int i = real; i < count; i++) w[i] = missing;
+}
 FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
                                       float missing) {
-    int real = row ? FA__ROW(__real)(v, piece) : 0, count = FA__ROW(_count)(v, piece);
+    const int real = row ? FA__ROW(__real)(v, piece) : 0, count = FA__ROW(_count)(v, piece);
     const char *from = row ? (const char *)row + piece * FA__ROW(_LENGTH) * fa_dtype_bytes(dtype) : NULL;
     (void)part;
     if (dtype != FA_F16 && dtype != FA_BF16 && real == count) return (const float *)(const void *)from; /* where they are */
-    for (int i = 0; i < real; i++) w[i] = fa_load_element(from, i, dtype);
-    for (int i = real; i < count; i++) w[i] = missing;
+    FA__ROW(__weights_to)(w, from, real, count, dtype, missing);
     return w;
 }
 FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, const float *x) {
@@ -94,6 +100,68 @@ FA__FN void FA__ROW(__pair)(FA__CPU_OP(vec) * a, FA__CPU_OP(vec) * b, const FA__
     *a = FA__ROW(__vector)(from), *b = FA__ROW(__vector)(from + FA__ROW(_LANES));
 #endif
 }
+/* x with so few bits, about as many as an element has, that differences of elements and this, and sums of these, are hardly rounded. */
+FA__FN float FA__ROW(__coarse)(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= FA_DTYPE == FA_BF16 ? 0xFFFF0000u : FA_DTYPE == FA_F16 ? 0xFFFFE000u : 0xFFFFFF00u;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+/* Halves without instructions of their own take so much code that what converts a block of them is called. */
+#if FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#define FA__ROW_FN FA__FN_CALLED
+#else
+#define FA__ROW_FN FA__FN
+#endif
+/* A block of them. */
+FA__ROW_FN void FA__ROW(__block)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
+#if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    FA__CPU_OP(of_bf16_pair)(v, v + 1, from);
+#elif FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+    for (int i = 0; i < FA__ROW(_BLOCK); i++) ((float *)v)[i] = fa_load_element(from, i, FA_DTYPE); /* vectors, by the compiler */
+#else
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j++) v[j] = FA__ROW(__vector)(from + j * FA__ROW(_LANES));
+#endif
+}
+/* The same in any order. */
+FA__FN void FA__ROW(__shuffled)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
+#if FA_DTYPE == FA_BF16
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j += 2) FA__ROW(__pair)(v + j, v + j + 1, from + j * FA__ROW(_LANES));
+#else
+    FA__ROW(__block)(v, from);
+#endif
+}
+/* And back. Streamed: past the caches, to a multiple of 64 bytes; by_unit: as fa__cpu_rounds_bf16() says. */
+FA__ROW_FN void FA__ROW(__put)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, int streamed, int by_unit) {
+    enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES), FA__TWO = 2 * FA__ROW(_LANES), FA__IN_A_LINE = FA__ROW(_UNIT) / FA__ROW(_LANES) };
+    (void)by_unit;
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    FA__UNROLL
+    for (int j = 0; j < FA__VECTORS / 2; j++) {
+#if FA_DTYPE == FA_F16
+        FA__CPU_OP(put_f16)(to + j * FA__TWO, v[2 * j], v[2 * j + 1], streamed);
+#else
+        FA__CPU_OP(put_bf16)(to + j * FA__TWO, v[2 * j], v[2 * j + 1], streamed, by_unit);
+#endif
+    }
+#else
+    if (streamed) {
+        FA__UNROLL
+        for (int j = 0; j < FA__VECTORS; j += FA__IN_A_LINE) FA__CPU_OP(stream)(to + j * FA__ROW(_LANES), v + j);
+    } else {
+        FA__UNROLL
+        for (int j = 0; j < FA__VECTORS; j++) *(FA__CPU_OP(any) *)(to + j * FA__ROW(_LANES)) = v[j];
+    }
+#endif
+}
+#undef FA__ROW_FN
+/* Elements of `real` whose blocks may be put where they belong. */
+FA__FN int FA__ROW(__fits)(const FA__ELEMENT *to, int real, int streamed) {
+    return streamed && (uintptr_t)to % 64 != 0 ? 0 : real / FA__ROW(_BLOCK) * FA__ROW(_BLOCK);
+}
 /* n elements to floats and back: whole vectors, the rest one by one. */
 FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
     int i = 0;
@@ -111,8 +179,8 @@ FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
 #endif
     for (; i < n; i++) to[i] = fa_load_element(from, i, FA_DTYPE);
 }
-/* Times a factor. Streamed: past the caches, from a multiple of 64 bytes on. */
-FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float factor, int streamed) {
+/* Times a factor; returns how many are done. Streamed: past the caches, from a multiple of 64 bytes on. */
+FA__FN int FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float factor, int streamed) {
     int i = 0;
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #if FA_DTYPE == FA_BF16
@@ -134,7 +202,10 @@ FA__FN void FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float f
     }
     for (; i + FA__ROW(_LANES) <= n; i += FA__ROW(_LANES)) *(FA__CPU_OP(any) *)(to + i) = *(const FA__CPU_OP(any) *)(from + i) * factor;
 #endif
-    for (; i < n; i++) fa_store_element(to, i, FA_DTYPE, from[i] * factor);
+    return i;
+}
+FA__FN_CALLED void FA__ROW(__narrow_rest)(FA__ELEMENT *to, const float *from, int n, float factor) {
+    for (int i = 0; i < n; i++) fa_store_element(to, i, FA_DTYPE, from[i] * factor);
 }
 
 FA__FN_CALLED void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t piece, float fill) {
@@ -142,27 +213,36 @@ FA__FN_CALLED void FA__ROW(_load)(float *x, const FA__ROW(_view) * v, int64_t pi
     FA__ROW(__widen)(x, v->first + piece * FA__ROW(_LENGTH), real);
     for (int i = real; i < count; i++) x[i] = fill;
 }
-FA__FN void FA__ROW(__write)(const FA__ROW(_view) * v, int64_t piece, const float *x, float factor) {
-    FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH);
-    const int real = FA__ROW(__real)(v, piece);
-    if (v->stream) {
-        int head = (int)((64u - (unsigned)(uintptr_t)to % 64u) % 64u) / (int)sizeof(FA__ELEMENT);
-        if (head > real) head = real;
-        FA__ROW(__narrow)(to, x, head, factor, 0);
-        FA__ROW(__narrow)(to + head, x + head, real - head, factor, 1);
+FA__FN void FA__ROW(__write_at)(FA__ELEMENT *to, const float *x, int real, float factor, int streamed) {
+    int done = 0;
+    if (streamed) {
+        done = (int)((64u - (unsigned)(uintptr_t)to % 64u) % 64u) / (int)sizeof(FA__ELEMENT);
+        if (done > real) done = real;
+        FA__ROW(__narrow_rest)(to, x, done, factor);
+        done += FA__ROW(__narrow)(to + done, x + done, real - done, factor, 1);
     } else {
-        FA__ROW(__narrow)(to, x, real, factor, 0);
+        done = FA__ROW(__narrow)(to, x, real, factor, 0);
     }
+    FA__ROW(__narrow_rest)(to + done, x + done, real - done, factor);
 }
-FA__FN_CALLED void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) { FA__ROW(__write)(v, piece, x, 1.0f); }
+FA__FN_CALLED void FA__ROW(__store_at)(FA__ELEMENT *to, const float *x, int real, int streamed) {
+    FA__ROW(__write_at)(to, x, real, 1.0f, streamed);
+}
+FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
+    FA__ROW(__store_at)(FA__ROW(__piece)(v, piece), x, FA__ROW(__real)(v, piece), v->stream);
+}
 FA__FN_CALLED void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const float *x, float factor) {
-    FA__ROW(__write)(v, piece, x, factor);
+    FA__ROW(__write_at)(FA__ROW(__piece)(v, piece), x, FA__ROW(__real)(v, piece), factor, v->stream);
 }
 
-FA__FN const FA__ELEMENT *FA__ROW(__piece)(const FA__ROW(_view) * v, int64_t piece) { return v->first + piece * FA__ROW(_LENGTH); }
 /* Asks for memory into the second-level cache. A hint, which reads nothing: what is behind a matrix may be nobody's. */
 FA__FN void FA__ROW(__ask)(uintptr_t from, int count) {
     for (uintptr_t at = 0; at < (uintptr_t)count * sizeof(FA__ELEMENT); at += 64) __builtin_prefetch((const void *)(from + at), 0, 2);
+}
+/* The same of a block, from within a loop: memory is asked evenly, so that its queues are never full. */
+FA__FN void FA__ROW(__ask_block)(uintptr_t from) {
+    FA__UNROLL
+    for (int at = 0; at < FA__ROW(_BLOCK) * (int)sizeof(FA__ELEMENT); at += 64) __builtin_prefetch((const void *)(from + (uintptr_t)at), 0, 2);
 }
 /* As much as this piece is, a piece's length further on: the next piece, or rows that come next. */
 FA__FN void FA__ROW(_ahead)(const FA__ROW(_view) * v, int64_t piece) {
