@@ -8,6 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
 T=${BUILD:-build}/tests
 M=${BUILD:-build}/mutate
+gpu_code="-gencode arch=compute_${GPU_ARCH#sm_},code=${GPU_ARCH:-}"
 list=tests/mutations.txt
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 flags="-std=c11 -Og -w -Itests -pthread"
@@ -51,12 +52,12 @@ on_gpu() {
         object=$source
         case $source in *.c)
             object=${output}_$(basename "$source" .c).o
-            "$NVCC" -x cu -std=c++17 -gencode arch=compute_${GPU_ARCH#sm_},code=$GPU_ARCH -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) \
+            "$NVCC" -x cu -std=c++17 $gpu_code -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) \
                 -DTEST_PRODUCTS=products_3 -w -I"$M/$number/include" -Itests -c -o "$object" "$source" >>"$M/$number/log" 2>&1 || return 1 ;;
         esac
         objects="$objects $object"
     done
-    "$NVCC" -gencode arch=compute_${GPU_ARCH#sm_},code=$GPU_ARCH -o "$output" $objects "$M/gpu_memory.o" $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread \
+    "$NVCC" $gpu_code -o "$output" $objects "$M/gpu_memory.o" $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread \
         >>"$M/$number/log" 2>&1
 }
 
@@ -131,7 +132,7 @@ done
 "$T/pairs" emit tests/mutate.h 0 1 >"$M/forward_instances.c" || exit 1
 if [ -n "$GPU" ]; then
     $CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
-    "$NVCC" -x cu -std=c++17 -gencode arch=compute_${GPU_ARCH#sm_},code=$GPU_ARCH -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1
+    "$NVCC" -x cu -std=c++17 $gpu_code -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1
     sh tests/tools/products.sh 3 7 >"$M/gpu_products.c" || exit 1 # of every kind some
 fi
 

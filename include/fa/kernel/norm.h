@@ -118,10 +118,9 @@ FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream
     fa_status status = FA__ROWS(__params_of)(&p, args, 1);
     if (status != FA_OK || p.rows.cols == 0 || (p.rows.rows == 0 && !p.sums.wanted)) return status;
     if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
-    const size_t enough = FA__ROWS(_workspace)(args);
-    size_t needed = fa__sums_bytes(&p.sums, &p.rows);
-    if (needed > 0 && needed < enough) needed = enough; /* if any, then what NAME_workspace() says */
-    status = fa__check_workspace(FA__STR(FA__ROWS()), args->workspace, args->workspace_bytes, needed);
+    /* If any is needed, then what NAME_workspace() says, which is enough. */
+    const size_t needed = fa__sums_bytes(&p.sums, &p.rows), enough = needed > 0 ? FA__ROWS(_workspace)(args) : 0;
+    status = fa__check_workspace(FA__STR(FA__ROWS()), args->workspace, args->workspace_bytes, needed > enough ? needed : enough);
     if (status != FA_OK) return status;
     fa__sums_place(&p.sums, args->workspace);
     return FA__ROWS(__run)(&p, 1, 1, args->threads, stream);

@@ -17,14 +17,6 @@ typedef struct FA__LOOP(_flight) {
 
 #include <fa/kernel/norm_rows_cpu.h>
 #else
-/* A part of gamma, or of beta, for the columns of a view of a segment. */
-FA__FN const float *FA__LOOP(_weights)(float *w, const FA__PARAMS *p, const FA__LOOP(_row_view) * view, int64_t segment, int64_t piece,
-                                       int part, int is_beta) {
-    const void *row = is_beta ? p->beta : p->gamma;
-    if (row) row = (const char *)row + segment * p->sums.length * fa_dtype_bytes(FA_WEIGHT_DTYPE);
-    return FA__LOOP(_row_weights)(w, view, piece, part, row, FA_WEIGHT_DTYPE, is_beta ? 0.0f : 1.0f);
-}
-
 FA__FN FA__LOOP(_row_view) FA__LOOP(_whole)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
     return FA__LOOP(_row_like)(fa__address(m, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), like);
 }

@@ -359,9 +359,9 @@ FA__FN void FA__LOOP(_backward_finish)(const FA__PARAMS *p, int64_t row, int64_t
     const fa_matrix *out = p->d_x.data ? &p->d_x : &p->d_residual;
     const FA__LOOP(_row_view) all = FA__LOOP(_row_at)(NULL, cols, team);
     FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&all, (uint64_t)(row * p->rows.cols + first), &p->dropout);
+    const char *weights = p->gamma ? (const char *)p->gamma + first * fa_dtype_bytes(FA_WEIGHT_DTYPE) : NULL;
     for (int64_t piece = 0, at = first; at < first + cols; piece++, at += FA__LOOP(_row_LENGTH)) {
         const int real = FA__LOOP(_row_real)(&all, piece);
-        const char *weights = p->gamma ? (const char *)p->gamma + first * fa_dtype_bytes(FA_WEIGHT_DTYPE) : NULL;
         const float *gamma = FA__LOOP(_row_weights)(buffer, &all, piece, 0, weights, FA_WEIGHT_DTYPE, 1.0f);
         FA__LOOP(_terms) of = {NULL, NULL, NULL, 0, 0, 0};
         of.s = FA__LOOP(_element)(&p->sum, row, at), of.d_y = FA__LOOP(_element)(&p->d_y, row, at), of.more = FA__LOOP(_element)(&p->d_sum, row, at);

@@ -83,8 +83,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             FA__ROLL
             for (int piece = from; look == FA__RESULTS && piece < stop; piece++, slot += apart) {
                 FA__LOOP(_see)(x, p, slot);
-                FA__LOOP(_weights)(gamma, p, &view, 0, piece, 0, 0);
-                if (FA__CENTERED) FA__LOOP(_weights)(beta, p, &view, 0, piece, 0, 1);
+                FA__LOOP(_row_weights)(gamma, &view, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
+                if (FA__CENTERED) FA__LOOP(_row_weights)(beta, &view, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
                 /* The sum is written here and not above, so that it may take the place of what it is made of. */
                 FA__ROLL
                 for (int is_y = !p->sum.data; is_y < 2; is_y++) {
@@ -128,7 +128,7 @@ FA__FN void FA__LOOP(_first_pass)(const FA__PARAMS *p, int64_t row, fa_team *tea
         FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
         word = FA__LOOP(_second)(p, slots)[turn];
         FA__LOOP(_row__unpack)(w, (const uint32_t *)&word);
-        FA__LOOP(_weights)(gamma, p, &s, 0, piece, 0, 0);
+        FA__LOOP(_row_weights)(gamma, &s, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) x[i] -= mean, w[i] *= gamma[i];
         a += FA__LOOP(_reduce_sum_of)(w, FA__LENGTH), b += FA__LOOP(_reduce_dot_of)(w, x, FA__LENGTH);

@@ -45,15 +45,14 @@ typedef struct fa__sums {
     float *partial;   /* (workers, count, pitch), in the workspace; NULL if they are not wanted */
     int64_t pitch;    /* floats; a multiple of 16 */
     int64_t workers;  /* that a row or a segment has */
-    int64_t segments; /* of a row, which share nothing but `row_values`; 1: rows are whole */
+    int64_t segments; /* of a row, which share nothing but what is found out about all of it before; 1: rows are whole */
     int64_t length;   /* columns of a segment */
-    
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
     int whole;        /* rows are of whole vectors, and not cut (GPU) */
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
-    float *row_values; /* (rows, known), on a GPU (known, rows), in the workspace: what is found out about whole rows before */
-    int known;         /* values of a row: its statistics, if they are missing (GPU); and all, 4, if it has several segments */
+    float *row_values; /* (known, rows), in the workspace: what is found out about whole rows before (GPU) */
+    int known;         /* values of a row: its statistics, if they are missing; all, 4, if it has several segments (GPU) */
     void *totals[2];  /* (cols); NULL: not wanted */
 } fa__sums;
 

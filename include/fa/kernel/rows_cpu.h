@@ -37,10 +37,9 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.pitch = fa__sums_pitch(p->rows.cols);
     p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
     p->sums.stages = 1;
-    /* Where no sums are wanted, nothing is gained by segments; and their first pass needs a workspace. */
+    /* Where no sums are wanted, nothing is gained by segments. */
     p->sums.length = p->sums.wanted && p->rows.cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : p->rows.cols;
     p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
-    p->sums.known = 0;
     return FA_OK;
 }
 /* Adds what the workers have of some columns. */

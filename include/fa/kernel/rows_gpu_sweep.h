@@ -223,8 +223,6 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     const void *kernel = (const void *)FA__ROWS(_slots_kernel_first_pass);
     const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
     FA__PARAMS whole = *p;
-    whole.sums.segments = 1;
-    whole.sums.length = p->rows.cols;
     fa_status status = fa__rows_split(&whole.rows, name, kernel, (int)sizeof(FA__ELEMENT), 1, 2, scratch);
     if (status != FA_OK) return status;
     whole.rows.team_bits = 30;

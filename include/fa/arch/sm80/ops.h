@@ -234,14 +234,13 @@ FA__DEVICE const void *fa_sm80_weights_of(float missing, int dtype) {
     const int at = missing > 0.0f ? 0 : 1;
     return dtype == FA_F16 ? (const void *)(f16 + 4 * at) : dtype == FA_BF16 ? (const void *)(bf16 + 4 * at) : (const void *)(floats + 8 * at);
 }
-/* 2 or 4 words. */
-FA__DEVICE void fa_sm80_store(void *to, const uint32_t *from, int words) {
-    if (words == 4)
-        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
-    else asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
-}
 FA__DEVICE void fa_sm80_store16(void *to, const uint32_t *from) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
+}
+/* 2 or 4 words. */
+FA__DEVICE void fa_sm80_store(void *to, const uint32_t *from, int words) {
+    if (words == 4) fa_sm80_store16(to, from);
+    else asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
 }
 
 /* 1, 2 or 4 words at an address aligned to their size (PTX ISA, ld). */
