@@ -818,6 +818,35 @@ static void many_rows(const kind *k, int64_t cols) {
     memory_delete(place, data, all), memory_delete(place, sums, 2 * sizeof(float) * (size_t)cols);
 }
 
+/* Rows of a matrix that is larger than caches are: each has the bits that it has by itself. */
+static void large(const kind *k, int64_t cols, rng *r) {
+    const int bytes = fa_dtype_bytes(k->dtype);
+    const int64_t rows = ((int64_t)130 << 20) / (cols * bytes) + 3;
+    const size_t row = (size_t)(cols * bytes), all = (size_t)rows * row;
+    form s = plain(3, cols);
+    norm_problem p = new_problem(k, &s, r);
+    fa_layernorm_args a = p.args;
+    void *data = memory_new(place, all), *per_row = memory_new(place, 2 * sizeof(float) * (size_t)rows);
+    unsigned char *y = (unsigned char *)malloc(all);
+    float *found = (float *)malloc(2 * sizeof(float) * (size_t)rows), mean, rstd;
+    a.rows = rows, a.x.stride_row = 0, a.y = fa_matrix_of(data, cols);
+    a.mean = (float *)per_row, a.rstd = a.mean + rows;
+    const fa_status status = k->forward(&a, 0) == FA_OK ? k->forward(&p.args, 0) : FA_ERROR_CUDA;
+    memory_get(place, y, data, all), memory_get(place, found, per_row, 2 * sizeof(float) * (size_t)rows);
+    download(&p);
+    mean = (float)matrix_get(&p.m[MEAN], 0, 0), rstd = (float)matrix_get(&p.m[RSTD], 0, 0);
+    int64_t others = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        others += memcmp(y + (size_t)i * row, y, row) != 0 || found[rows + i] != rstd || (k->centered && found[i] != mean);
+        for (int64_t j = 0; i == 0 && j < cols; j++) others += fa_load_element(y, j, k->dtype) != (float)matrix_get(&p.m[Y], 0, j);
+    }
+    tap_ok(status == FA_OK && others == 0, "%s, %lld columns: rows of a large matrix are as by themselves (%lld differ of %lld)", k->name,
+           (long long)cols, (long long)others, (long long)rows);
+    free(y), free(found);
+    memory_delete(place, data, all), memory_delete(place, per_row, 2 * sizeof(float) * (size_t)rows);
+    delete_problem(&p);
+}
+
 static void on_the_host(rng *r) {
     const kind host = {"n_host", FA_F32, FA_F32, 1, n_host_forward, n_host_backward, n_host_workspace};
     form s = full(9, 777);
@@ -854,6 +883,7 @@ int main(void) {
 #if defined(__CUDACC__)
     for (int i = 0; i < KINDS; i += 5) streams(&kinds[i], 1000, &r), streams(&kinds[i], 300000, &r);
     for (int64_t cols = 64; cols <= 65536; cols *= 4) many_rows(&kinds[2], cols), many_rows(&kinds[3], cols);
+    for (int i = 1; i < KINDS; i += 3) large(&kinds[i], 768, &r), large(&kinds[i], 1024, &r), large(&kinds[i], 8192, &r);
     on_the_host(&r);
 #endif
     return tap_end();

@@ -11,76 +11,108 @@ FA__FN float FA__LOOP(_numbers)(const FA__PARAMS *p, const fa_team *team) {
     return team->threads <= 32 ? (float)p->rows.cols : (float)((32 * p->rows.rounds + more) * FA__LOOP(_row_VECTOR));
 }
 
-/* `plain`: known to have neither dropout, nor residual, nor sum. */
+/* `plain`: known to have neither dropout, nor residual, nor sum. Then there are FA__ABREAST rows, from `row` on: a thread reads its weights
+ * once for all of them. */
+enum { FA__LOOP(_ABREAST) = FA__ABREAST };
 FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
     /* Words are kept where registers do not do for floats, and where these are made twice only. */
-    enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH) };
-    const int words = FA__HELD_PIECES * FA__LENGTH > 32 || (plain && !FA__CENTERED);
-    float kept[FA__HELD_PIECES * FA__LENGTH], gamma[FA__LENGTH], chain[2] = {0.0f, 0.0f}, middle = 0.0f, squares;
-    FA__LOOP(_source) from;
-    from.x = FA__LOOP(_row_at)(fa__address(&p->x, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
-    if (plain && !FA__CENTERED && FA__HELD_PIECES > 4) FA__LOOP(_row__linger)(&from.x, p->rows.stream);
-    FA__LOOP(_row_hold)(&from.held, NULL, &from.x, 0.0f);
+    enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
+    const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
+    float kept[FA__ABREAST][FA__FLOATS], gamma[FA__LENGTH], beta[FA__LENGTH], middle[FA__ABREAST], squares[FA__ABREAST];
+    FA__LOOP(_source) from[FA__ABREAST];
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) {
+        from[r].x = FA__LOOP(_row_at)(fa__address(&p->x, row + r < p->rows.rows ? row + r : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
+        if (plain && !FA__CENTERED && FA__HELD_PIECES > 4) FA__LOOP(_row__linger)(&from[r].x, p->rows.stream);
+        FA__LOOP(_row_hold)(&from[r].held, NULL, &from[r].x, 0.0f);
+    }
     if (!plain) {
-        from.residual = FA__LOOP(_whole)(&p->residual, p, row, &from.x);
-        if (!p->residual.data) from.residual.cols = 0;
-        FA__LOOP(_row_hold)(&from.held_residual, NULL, &from.residual, 0.0f);
-        from.drawn = FA__LOOP(_row_draw)(&from.x, (uint64_t)(row * p->rows.cols), &p->dropout);
-        if (p->dropout.threshold == 0) from.drawn.kept = ~0u;
+        from[0].residual = FA__LOOP(_whole)(&p->residual, p, row, &from[0].x);
+        if (!p->residual.data) from[0].residual.cols = 0;
+        FA__LOOP(_row_hold)(&from[0].held_residual, NULL, &from[0].residual, 0.0f);
+        from[0].drawn = FA__LOOP(_row_draw)(&from[0].x, (uint64_t)(row * p->rows.cols), &p->dropout);
+        if (p->dropout.threshold == 0) from[0].drawn.kept = ~0u;
     }
     FA__UNROLL
-    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
-        float *x = kept + (words ? 0 : piece * FA__LENGTH);
-        FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
-        if (!plain) { /* Whatever there is of it: branches would take more registers. */
-            float add[FA__LENGTH];
-            FA__LOOP(_row_get)(add, &from.held_residual, &from.residual, piece);
-            FA__LOOP(_row_dropout)(x, &from.x, piece, &from.drawn);
-            FA__UNROLL
-            for (int i = 0; i < FA__LENGTH; i++) x[i] += add[i];
-        }
+    for (int r = 0; r < rows; r++) {
+        float chain[2] = {0.0f, 0.0f};
         FA__UNROLL
-        for (int i = 0; i < FA__LENGTH; i++) chain[i % 2] = FA__CENTERED ? chain[i % 2] + x[i] : fmaf(x[i], x[i], chain[i % 2]);
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+            float *x = kept[r] + (words ? 0 : piece * FA__LENGTH);
+            FA__LOOP(_row_get)(x, &from[r].held, &from[r].x, piece);
+            if (!plain) { /* Whatever there is of it: branches would take more registers. */
+                float add[FA__LENGTH];
+                FA__LOOP(_row_get)(add, &from[r].held_residual, &from[r].residual, piece);
+                FA__LOOP(_row_dropout)(x, &from[r].x, piece, &from[r].drawn);
+                FA__UNROLL
+                for (int i = 0; i < FA__LENGTH; i++) x[i] += add[i];
+            }
+            FA__UNROLL
+            for (int i = 0; i < FA__LENGTH; i++) chain[i % 2] = FA__CENTERED ? chain[i % 2] + x[i] : fmaf(x[i], x[i], chain[i % 2]);
+        }
+        squares[r] = chain[0] + chain[1];
     }
     if (!plain && p->sum.data) {
-        FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from.x);
+        FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from[0].x);
         if (row >= p->rows.rows) sum.cols = 0;
         FA__UNROLL
-        for (int piece = 0; piece < FA__HELD_PIECES; piece++) FA__LOOP(_row_store)(&sum, piece, kept + piece * FA__LENGTH);
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) FA__LOOP(_row_store)(&sum, piece, kept[0] + piece * FA__LENGTH);
     }
-    float mean = 0.0f, beta[FA__LENGTH];
+    float mean[FA__ABREAST], rstd[FA__ABREAST], shift[FA__ABREAST];
 #if FA__CENTERED
     float number = FA__LOOP(_numbers)(p, team);
+    const float share = number > 0.0f ? fa__reciprocal(number) : 0.0f;
     const int mine = p->rows.rounds + (team->thread < p->rows.rest); /* vectors, which are the first */
-    middle = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team) * (number > 0.0f ? fa__reciprocal(number) : 0.0f);
-    chain[0] = chain[1] = 0.0f;
-    if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[0]);
     FA__UNROLL
-    for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
-        float *x = kept + (words ? 0 : piece * FA__LENGTH);
-        if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, piece);
-        /* What is none of the row is 0, and adds nothing. */
+    for (int r = 0; r < rows; r++) middle[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team) * share;
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) {
+        float chain[2] = {0.0f, 0.0f};
+        if (words) FA__LOOP(_row_renew)(&from[r].held, p->rows.none[0]);
         FA__UNROLL
-        for (int i = 0; i < FA__LENGTH; i++) {
-            x[i] -= piece * FA__LOOP(_row_VECTORS) + i / FA__LOOP(_row_VECTOR) < mine ? middle : 0.0f;
-            chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+            float *x = kept[r] + (words ? 0 : piece * FA__LENGTH);
+            if (words) FA__LOOP(_row_get)(x, &from[r].held, &from[r].x, piece);
+            /* What is none of the row is 0, and adds nothing. */
+            FA__UNROLL
+            for (int i = 0; i < FA__LENGTH; i++) {
+                x[i] -= piece * FA__LOOP(_row_VECTORS) + i / FA__LOOP(_row_VECTOR) < mine ? middle[r] : 0.0f;
+                chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
+            }
         }
+        squares[r] = chain[0] + chain[1];
     }
-    squares = FA__LOOP(_reduce_lanes_sum)(chain[0] + chain[1], team);
-    mean = middle;
-    FA__LOOP(_reduce_warps_moments_of)(p->inverse_cols, number, &mean, &squares, team, place->shared);
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) squares[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team);
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) {
+        mean[r] = middle[r];
+        FA__LOOP(_reduce_warps_moments_of)(p->inverse_cols, number, &mean[r], &squares[r], team, place->shared);
+    }
 #else
-    squares = FA__LOOP(_reduce_sum)(chain[0] + chain[1], team, place->shared);
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) {
+        middle[r] = mean[r] = 0.0f;
+        squares[r] = FA__LOOP(_reduce_sum)(squares[r], team, place->shared);
+    }
 #endif
-    const float rstd = fa__rsqrt(squares * p->inverse_cols + p->eps), shift = (middle - mean) * rstd;
     row = (int64_t)fa_sm80_opaque_address((uint64_t)row); /* what follows from it is not kept in registers meanwhile */
-    if (row >= p->rows.rows) return; /* after the last reduction */
-    if (team->thread == 0 && p->rstd) p->rstd[row] = rstd;
-    if (FA__CENTERED && team->thread == 0 && p->mean) p->mean[row] = mean;
-    if (!p->y.data) return;
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) {
+        rstd[r] = fa__rsqrt(squares[r] * p->inverse_cols + p->eps), shift[r] = (middle[r] - mean[r]) * rstd[r];
+        if (row + r >= p->rows.rows || team->thread > 0) continue;
+        if (p->rstd) p->rstd[row + r] = rstd[r];
+        if (FA__CENTERED && p->mean) p->mean[row + r] = mean[r];
+    }
+    if (row >= p->rows.rows || !p->y.data) return; /* after the last reduction */
 
-    if (words) FA__LOOP(_row_renew)(&from.held, p->rows.none[1]);
-    FA__LOOP(_row_view) y = FA__LOOP(_whole)(&p->y, p, row, &from.x);
+    FA__LOOP(_row_view) y[FA__ABREAST];
+    FA__UNROLL
+    for (int r = 0; r < rows; r++) {
+        if (words) FA__LOOP(_row_renew)(&from[r].held, p->rows.none[1]);
+        y[r] = FA__LOOP(_whole)(&p->y, p, row + r, &from[r].x);
+        if (r > 0 && row + r >= p->rows.rows) y[r].cols = 0;
+    }
     /* What is plain in two halves, by code that is there once: the second one takes the place of the first. */
     const int turns = plain ? 2 : 1, together = FA__HELD_PIECES / turns;
     FA__ROLL
@@ -88,24 +120,30 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         FA__UNROLL
         for (int i = 0; i < together; i++) {
             const int piece = turn * together + i;
-            float *x = kept + (words ? 0 : i * FA__LENGTH);
-            if (words) FA__LOOP(_row_get)(x, &from.held, &from.x, i);
             FA__UNROLL
             for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-                FA__LOOP(_row_weights)(gamma + part * FA__LOOP(_row_PART), &from.x, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
-                FA__LOOP(_row_weights)(beta + part * FA__LOOP(_row_PART), &from.x, piece, part, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+                FA__LOOP(_row_weights)(gamma + part * FA__LOOP(_row_PART), &from[0].x, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
+                FA__LOOP(_row_weights)(beta + part * FA__LOOP(_row_PART), &from[0].x, piece, part, p->beta, FA_WEIGHT_DTYPE, 0.0f);
             }
             FA__UNROLL
-            for (int j = 0; j < FA__LENGTH; j++) {
-                if (words && FA__CENTERED) x[j] -= middle;
-                x[j] = FA__CENTERED ? fmaf(fmaf(x[j], rstd, shift), gamma[j], beta[j]) : x[j] * rstd * gamma[j];
+            for (int r = 0; r < rows; r++) {
+                float *x = kept[r] + (words ? 0 : i * FA__LENGTH);
+                if (words) FA__LOOP(_row_get)(x, &from[r].held, &from[r].x, i);
+                FA__UNROLL
+                for (int j = 0; j < FA__LENGTH; j++) {
+                    if (words && FA__CENTERED) x[j] -= middle[r];
+                    x[j] = FA__CENTERED ? fmaf(fmaf(x[j], rstd[r], shift[r]), gamma[j], beta[j]) : x[j] * rstd[r] * gamma[j];
+                }
+                FA__LOOP(_row_store)(&y[r], piece, x);
             }
-            FA__LOOP(_row_store)(&y, piece, x);
         }
         if (turns == 1) return;
-        if (words) FA__LOOP(_row_skip)(&from.held, together);
         FA__UNROLL
-        for (int i = 0; !words && i < together * FA__LENGTH; i++) kept[i] = kept[together * FA__LENGTH + i];
+        for (int r = 0; r < rows; r++) {
+            if (words) FA__LOOP(_row_skip)(&from[r].held, together);
+            FA__UNROLL
+            for (int i = 0; !words && i < together * FA__LENGTH; i++) kept[r][i] = kept[r][together * FA__LENGTH + i];
+        }
     }
 }
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {

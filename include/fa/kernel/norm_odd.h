@@ -42,7 +42,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int tensor = 0; tensor < tensors; tensor++) {
         const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor ? &p->residual : &p->x, there ? row : 0, 0, cols);
         uint4 *slots = (uint4 *)(place->slots + tensor * p->rows.slot_bytes);
-        FA__UNROLL
+        FA__ROLL
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
             const int vector = piece * team->threads + team->thread;
             FA__LOOP(_fetch)(slots + threadIdx.x + piece * (int)blockDim.x, &s, vector);
@@ -95,21 +95,28 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const float rstd = fa__rsqrt(squares * p->inverse_cols + p->eps);
     if (there && team->thread == 0 && p->rstd) p->rstd[row] = rstd;
     if (FA__CENTERED && there && team->thread == 0 && p->mean) p->mean[row] = mean;
+    /* In two halves, by code that is there once: the second one takes the place of the first. */
+    enum { FA__HALF = FA__HELD_PIECES / 2 };
     FA__ROLL
-    for (int is_y = !p->sum.data; is_y < 1 + (p->y.data != NULL); is_y++) {
-        const FA__LOOP(_span) to = FA__LOOP(_span_of)(is_y ? &p->y : &p->sum, there ? row : 0, 0, cols);
-        FA__UNROLL
-        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
-            const int col = (piece * team->threads + team->thread) * FA__LENGTH;
-            if (is_y) {
-                FA__LOOP(_near)(y, p->gamma, col, cols, 1.0f);
-                FA__UNROLL
-                for (int i = 0; i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] = (x[piece * FA__LENGTH + i] - mean) * rstd * y[i];
-                if (FA__CENTERED) FA__LOOP(_near)(y, p->beta, col, cols, 0.0f);
-                FA__UNROLL
-                for (int i = 0; FA__CENTERED && i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] += y[i];
+    for (int turn = 0; turn < 2; turn++) {
+        FA__ROLL
+        for (int is_y = !p->sum.data; is_y < 1 + (p->y.data != NULL); is_y++) {
+            const FA__LOOP(_span) to = FA__LOOP(_span_of)(is_y ? &p->y : &p->sum, there ? row : 0, 0, cols);
+            FA__UNROLL
+            for (int piece = 0; piece < FA__HALF; piece++) {
+                const int col = ((turn * FA__HALF + piece) * team->threads + team->thread) * FA__LENGTH;
+                if (is_y) {
+                    FA__LOOP(_near)(y, p->gamma, col, cols, 1.0f);
+                    FA__UNROLL
+                    for (int i = 0; i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] = (x[piece * FA__LENGTH + i] - mean) * rstd * y[i];
+                    if (FA__CENTERED) FA__LOOP(_near)(y, p->beta, col, cols, 0.0f);
+                    FA__UNROLL
+                    for (int i = 0; FA__CENTERED && i < FA__LENGTH; i++) x[piece * FA__LENGTH + i] += y[i];
+                }
+                FA__LOOP(_put)(&to, team, col, x + piece * FA__LENGTH);
             }
-            FA__LOOP(_put)(&to, team, col, x + piece * FA__LENGTH);
         }
+        FA__UNROLL
+        for (int i = 0; i < FA__HALF * FA__LENGTH; i++) x[i] = x[FA__HALF * FA__LENGTH + i];
     }
 }

@@ -29,7 +29,7 @@
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
         FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
-        FA__LOOP(direction)(&p, (int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits), &team, &place); \
+        FA__LOOP(direction)(&p, FA__LOOP(_ABREAST) * ((int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits)), &team, &place); \
     })
 
 #define FA__VARIANT _held
@@ -59,11 +59,15 @@ FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #undef FA__LOOP
 #undef FA__VARIANT
 
-/* The longest of these, halves with two weights of floats: four columns side by side, so that a warp reads its weights in one
- * stretch, too (4 % for 16k columns; but 5 to 18 % less for rows that leave some threads without work). */
-#define FA__LONG (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+/* Halves with two weights of floats, which are more than they: the first-level cache has much to deliver. Of the longest rows a thread
+ * has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % for 16k columns; but 5 to 18 % less for
+ * rows that leave some threads without work). Of short ones it has two at a time (5 % for 4,096 rows of 1,024, where many take 1 %
+ * longer; 18 % for as many of 2,048; but many rows that leave threads of two warps without work take up to 21 % longer). */
+#define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #define FA__LONG_BYTES (22 * 1024)
-#if FA__LONG
+#define FA__PAIR_BYTES 1024
+#define FA__PAIR_BLOCK_BYTES 3584
+#if FA__HEAVY
 #define FA__VARIANT _long
 #define FA__DIRECTIONS FA__ROWS_FORWARD
 #define FA_COLS FA__ROW_COLS(16)
@@ -74,6 +78,19 @@ FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #define FA__EVEN 1
 #include <fa/kernel/rows_gpu_parts.h>
 FA__EVEN_KERNEL(_forward_plain, 256, 3)
+#undef FA__LOOP
+#undef FA__VARIANT
+
+#define FA__VARIANT _pair
+#define FA__DIRECTIONS FA__ROWS_FORWARD
+#define FA_COLS FA__ROW_COLS(16)
+#define FA_THREADS 1
+#define FA_PIECES 4
+#define FA_WHOLE 2
+#define FA__EVEN 1
+#define FA__ABREAST 2
+#include <fa/kernel/rows_gpu_parts.h>
+FA__EVEN_KERNEL(_forward_plain, 256, 2)
 #undef FA__LOOP
 #undef FA__VARIANT
 #endif
@@ -169,27 +186,38 @@ FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
 FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
+    const int64_t row = p->rows.cols * element;
+    const int few = p->rows.rows * row < FA__STREAM_BYTES;
     const struct {
         const void *kernel;
-        int bytes, vector, most, plain; /* of a thread; of a vector; threads */
-        int64_t least;                  /* bytes of a row */
-    } ways[] = {{(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0}, /* within warps if that can be */
-                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0},
-                {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0},
-#if FA__LONG
-                {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES},
+        int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
+        int64_t least;                  /* bytes of a row; */
+        int few, abreast;               /* only if rows are few, where results are the same in each bit; rows that a team has */
+    } ways[] = {
+#if FA__HEAVY
+        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2},
 #endif
-                {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0},
-                {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0, 0}};
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0, 0, 1},
+#if FA__HEAVY
+        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 64, 1, FA__PAIR_BLOCK_BYTES, 0, 2},
+#endif
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1}, /* within warps if that can be */
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0, 0, 1},
+#if FA__HEAVY
+        {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES, 0, 1},
+#endif
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1},
+        {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0, 0, 0, 1}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
-        const int64_t needed = (p->rows.cols * element + ways[i].bytes - 1) / ways[i].bytes;
-        if (needed > ways[i].most || p->rows.cols * element < ways[i].least || (ways[i].plain && !p->plain)) continue;
+        const int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
+        if (needed > ways[i].most || row < ways[i].least || ways[i].plain > p->plain || ways[i].few > few) continue;
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 ? 64 : 256); /* small blocks: 2 % for many rows of 1,024; for few up to 3 % less */
-        const int vectors = (int)(p->rows.cols * element / ways[i].vector);
+        const int vectors = (int)(row / ways[i].vector);
         p->rows.rounds = vectors / p->rows.threads;
         p->rows.rest = vectors % p->rows.threads;
-        p->rows.stream = p->rows.rows * p->rows.cols * element >= FA__STREAM_BYTES;
-        return fa__launch_rows(name, ways[i].kernel, &p->rows, 0, p, stream);
+        p->rows.stream = !few;
+        const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams; /* of a block */
+        return fa__launch_blocks(name, ways[i].kernel, (p->rows.rows + rows - 1) / rows, p->rows.threads * p->rows.teams, 1, 0, p, stream);
     }
     const int64_t needed = (fa__row_vectors(&p->rows, element, 1) + 3) / 4;
     if (!p->rows.even && needed <= FA__ODD_THREADS && p->dropout.threshold == 0 && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0) {
@@ -250,8 +278,10 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__ADD_WARPS
 #undef FA__SWEEP_SCRATCH
 #undef FA__EVEN_KERNEL
-#undef FA__LONG
+#undef FA__HEAVY
 #undef FA__LONG_BYTES
+#undef FA__PAIR_BYTES
+#undef FA__PAIR_BLOCK_BYTES
 #undef FA__ROW_COLS
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY

@@ -1,12 +1,15 @@
 /* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
  * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both),
- * FA__CUT, whether the row of a backward may be a segment, and FA__EVEN, whether rows are of whole vectors (FA_WHOLE 2) that are
- * held in pieces of one (default: 0; GPU). */
+ * FA__CUT, whether the row of a backward may be a segment, FA__EVEN, whether rows are of whole vectors (FA_WHOLE 2) that are
+ * held in pieces of one (default: 0; GPU), and FA__ABREAST, how many of these a team has at a time (default: 1). */
 #if !defined(FA__CUT)
 #define FA__CUT 0
 #endif
 #if !defined(FA__EVEN)
 #define FA__EVEN 0
+#endif
+#if !defined(FA__ABREAST)
+#define FA__ABREAST 1
 #endif
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
 #if !FA__HOST_PASS || FA__ARCH == FA_CPU
@@ -51,3 +54,4 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #undef FA__DIRECTIONS
 #undef FA__CUT
 #undef FA__EVEN
+#undef FA__ABREAST
