@@ -103,7 +103,7 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
 
 FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
                                        size_t shared_bytes, void *params, fa_stream stream) {
-    const int64_t most = (int64_t)1 << 30; /* of the blocks of a launch; then each takes several rows */
+    const int64_t most = INT32_MAX / 8 * 8; /* of the blocks of a launch, a multiple of a cluster; then each takes several rows */
     cudaError_t error;
     cudaLaunchAttribute cluster;
     cudaLaunchConfig_t launch = {};
