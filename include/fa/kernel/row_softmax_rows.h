@@ -6,7 +6,68 @@
 
 #if FA__LANES == 1
 #include <fa/kernel/rows_near.h>
-#endif
+
+/* A core has as many pieces of the row as place->keeps in its second-level cache. As long as no element is far above the largest of the
+ * first piece, which is what nearly all rows are like, exponentials are relative to that, and none is computed twice of what is kept. All
+ * else is computed again, relative to what is the base in the end, by the same operations: so that the result does not depend on how
+ * much of a row a thread has room for. */
+FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    FA__LOOP(_row_held) held;
+    FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, p->rows.cols, team);
+    FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
+    const int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
+    const int64_t keeps = p->log && !FA__LOOP(_row_COSTLY) ? 0 : place->keeps; /* a logarithm keeps floats, if anything */
+    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
+
+    FA__LOOP(_row_hold)(&held, NULL, &in, -INFINITY);
+    float max = -INFINITY, sum = 0.0f, factor = 1.0f;
+    int64_t since = 0; /* the first piece whose exponentials are relative to max, as are all that come after it */
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH);
+        int count = FA__LOOP(_row_count)(&in, piece);
+        if (!p->log) {
+            const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
+            const int real = FA__LOOP(_row_real)(&in, piece);
+            float part, near = max == -INFINITY ? FA__LOOP(_near_top)(z, real) : max;
+            if (FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor)) {
+                if (near != max) since = piece;
+                max = near;
+                sum += part;
+                continue;
+            }
+        }
+        FA__LOOP(_row_ahead)(&in, piece);
+        const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
+        float largest = FA__LOOP(_reduce_max_of)(from, count, max);
+        float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+        sum *= fa__exp2((max - base) * p->scale_log2);
+        sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
+        max = largest;
+        since = piece + 1;
+    }
+
+    /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
+    const float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH), weight = 1.0f;
+        const int count = FA__LOOP(_row_count)(&in, piece);
+        if (p->log) {
+            const float *from = piece < keeps ? x : FA__LOOP(_row_look)(x, &held, &in, piece);
+            FA__UNROLL
+            for (int i = 0; i < count; i++) x[i] = (from[i] - max) * p->scale - log_sum;
+        } else {
+            weight = factor;
+            if ((piece < since || piece >= keeps) &&
+                !FA__LOOP(_near_again)(x, FA__LOOP(_row__piece)(&in, piece), FA__LOOP(_row_real)(&in, piece), max, p->scale_log2, &weight)) {
+                FA__LOOP(_reduce_exp_to)(x, FA__LOOP(_row_look)(x, &held, &in, piece), count, max, p->scale_log2);
+                weight = 1.0f;
+            }
+            weight *= inverse;
+        }
+        FA__LOOP(_row_store_times)(&out, piece, x, weight);
+    }
+}
+#else
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
@@ -26,20 +87,6 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece);
-#if FA__LANES == 1
-        float part, near = max;
-        const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
-        const int real = FA__LOOP(_row_real)(&in, piece);
-        if (piece == 0 && !p->log) near = FA__LOOP(_near_top)(z, real);
-        factor = 1.0f;
-        if (!p->log && (keeps ? FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor)
-                              : FA__LOOP(_near_sum)(&part, z, real, near, p->scale_log2))) {
-            max = near;
-            sum += part;
-            if (keeps) bases[piece] = max, factors[piece] = factor;
-            continue;
-        }
-#endif
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
         float largest = FA__LOOP(_reduce_max_of)(from, count, max);
         float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
@@ -47,7 +94,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         if (keeps && p->log && from != x)
             for (int i = 0; i < count; i++) x[i] = from[i];
         factor = 1.0f;
-        if (p->log ? FA__LANES > 1 && !keeps : FA__LANES > 1 || keeps) /* nobody needs x[] as it is */
+        if (!p->log || !keeps) /* nobody needs x[] as it is */
             sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);
         else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
         if (keeps) bases[piece] = largest, factors[piece] = factor;
@@ -61,29 +108,20 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         float weight = 1.0f;
-#if FA__LANES == 1
-        if (!keeps && !p->log &&
-            FA__LOOP(_near_again)(x, FA__LOOP(_row__piece)(&in, piece), FA__LOOP(_row_real)(&in, piece), max, p->scale_log2, &factor)) {
-            FA__LOOP(_row_store_times)(&out, piece, x, inverse * factor);
-            continue;
-        }
-#endif
         if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
         if (p->log) {
             FA__UNROLL
             for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
         } else {
-            /* What is kept may be far above its base (rows_near.h), and count where the base itself vanishes. */
-            const int vanishes = FA__LANES == 1 && keeps && (bases[piece] - max) * p->scale_log2 < -96.0f;
-            if (vanishes) FA__LOOP(_row_get)(x, &held, &in, piece);
-            if (!keeps || vanishes) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
+            if (!keeps) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
             else factor = factors[piece];
             weight = inverse * factor;
-            if (keeps && !vanishes && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
+            if (keeps && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
         }
         FA__LOOP(_row_store_times)(&out, piece, x, weight);
     }
 }
+#endif
 
 /* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. What is
  * expected has the other out of its way: of 4,096 rows of 1,024 columns 1 %, of 8,192 columns another. */
