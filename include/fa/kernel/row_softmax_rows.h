@@ -4,69 +4,21 @@
  * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
  * exponentials then, each relative to what was the largest at its time, and one factor makes them right. */
 
-#if FA__LANES == 1
-#include <fa/kernel/rows_near.h>
-
-/* A core has as many pieces of the row as place->keeps in its second-level cache. As long as no element is far above the largest of the
- * first piece, which is what nearly all rows are like, exponentials are relative to that, and none is computed twice of what is kept. All
- * else is computed again, relative to what is the base in the end, by the same operations: so that the result does not depend on how
- * much of a row a thread has room for. */
-FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    FA__LOOP(_row_held) held;
-    FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, p->rows.cols, team);
-    FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
-    const int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
-    const int64_t keeps = p->log && !FA__LOOP(_row_COSTLY) ? 0 : place->keeps; /* a logarithm keeps floats, if anything */
-    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
-
-    FA__LOOP(_row_hold)(&held, NULL, &in, -INFINITY);
-    float max = -INFINITY, sum = 0.0f, factor = 1.0f;
-    int64_t since = 0; /* the first piece whose exponentials are relative to max, as are all that come after it */
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH);
-        int count = FA__LOOP(_row_count)(&in, piece);
-        if (!p->log) {
-            const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
-            const int real = FA__LOOP(_row_real)(&in, piece);
-            float part, near = max == -INFINITY ? FA__LOOP(_near_top)(z, real) : max;
-            if (FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor)) {
-                if (near != max) since = piece;
-                max = near;
-                sum += part;
-                continue;
-            }
-        }
-        FA__LOOP(_row_ahead)(&in, piece);
-        const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
-        float largest = FA__LOOP(_reduce_max_of)(from, count, max);
-        float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
-        sum *= fa__exp2((max - base) * p->scale_log2);
-        sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
-        max = largest;
-        since = piece + 1;
-    }
-
-    /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
-    const float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH), weight = 1.0f;
-        const int count = FA__LOOP(_row_count)(&in, piece);
-        if (p->log) {
-            const float *from = piece < keeps ? x : FA__LOOP(_row_look)(x, &held, &in, piece);
-            FA__UNROLL
-            for (int i = 0; i < count; i++) x[i] = (from[i] - max) * p->scale - log_sum;
-        } else {
-            weight = factor;
-            if ((piece < since || piece >= keeps) &&
-                !FA__LOOP(_near_again)(x, FA__LOOP(_row__piece)(&in, piece), FA__LOOP(_row_real)(&in, piece), max, p->scale_log2, &weight)) {
-                FA__LOOP(_reduce_exp_to)(x, FA__LOOP(_row_look)(x, &held, &in, piece), count, max, p->scale_log2);
-                weight = 1.0f;
-            }
-            weight *= inverse;
-        }
-        FA__LOOP(_row_store_times)(&out, piece, x, weight);
-    }
+/* The largest of what there was so far and some more, the sum of exponentials made relative to that; returns what they are relative to. */
+FA__FN float FA__LOOP(__rise)(float *max, float *sum, const float *x, int count, float scale_log2) {
+    float largest = FA__LOOP(_reduce_max_of)(x, count, *max);
+    float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+    *sum *= fa__exp2((*max - base) * scale_log2);
+    *max = largest;
+    return base;
 }
+FA__FN void FA__LOOP(__logarithms)(float *to, const float *x, int count, float max, float scale, float log_sum) {
+    FA__UNROLL
+    for (int i = 0; i < count; i++) to[i] = (x[i] - max) * scale - log_sum;
+}
+
+#if FA__LANES == 1
+#include <fa/kernel/row_softmax_rows_cpu.h>
 #else
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
@@ -88,17 +40,14 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece);
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
-        float largest = FA__LOOP(_reduce_max_of)(from, count, max);
-        float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
-        sum *= fa__exp2((max - base) * p->scale_log2);
+        float base = FA__LOOP(__rise)(&max, &sum, from, count, p->scale_log2);
         if (keeps && p->log && from != x)
             for (int i = 0; i < count; i++) x[i] = from[i];
         factor = 1.0f;
         if (!p->log || !keeps) /* nobody needs x[] as it is */
             sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);
         else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
-        if (keeps) bases[piece] = largest, factors[piece] = factor;
-        max = largest;
+        if (keeps) bases[piece] = max, factors[piece] = factor;
     }
     FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);
 
@@ -110,8 +59,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float weight = 1.0f;
         if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
         if (p->log) {
-            FA__UNROLL
-            for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
+            FA__LOOP(__logarithms)(x, x, count, max, p->scale, log_sum);
         } else {
             if (!keeps) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
             else factor = factors[piece];

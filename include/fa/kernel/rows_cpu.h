@@ -3,7 +3,8 @@
 
 #define FA__CPU_PIECE 1280    /* floats: 5 KB, so that a few tensors' fit in a first-level cache, and lie at other addresses modulo 4 KB */
 #define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the second-level cache, on the caller's stack; what is left is computed again */
-#define FA__CPU_KEEP_OWN 104  /* the same on the stack of a thread of our own: 520 KB, which hold rows of 131,072 columns */
+#define FA__CPU_KEEP_OWN 103  /* the same on the stack of a thread of our own: 515 KB, which hold rows of 131,072 columns */
+#define FA__CPU_KEEP_ROWS 16  /* rows of such a thread, at least: the pages of its stack are new in every call, and are filled with zeros first */
 #define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes of a result that goes past the caches: what a core has of a third level */
 #define FA__CPU_ITEM 65536    /* elements of a work item, at least */
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
@@ -72,8 +73,11 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
     job.threads = fa__thread_count(threads, job.items, FA__CPU_COST * (double)p->rows.rows * (double)cols);
     job.stack_bytes = (FA__CPU_KEEP + 3) * sizeof(float) * FA__CPU_PIECE;
 #if FA__KEEPS_FORWARD
-    p->rows.pieces = (cols + FA__CPU_PIECE - 1) / FA__CPU_PIECE;
-    if (!backward && p->rows.pieces > FA__CPU_KEEP) job.stack_bytes = (FA__CPU_KEEP_OWN + 3) * sizeof(float) * FA__CPU_PIECE;
+    const int64_t pieces = (cols + FA__CPU_PIECE - 1) / FA__CPU_PIECE;
+    const int64_t most = p->rows.rows >= FA__CPU_KEEP_ROWS * (int64_t)job.threads ? FA__CPU_KEEP_OWN : FA__CPU_KEEP;
+    p->rows.keeps = pieces < FA__CPU_KEEP ? pieces : FA__CPU_KEEP;
+    p->rows.keeps_own = pieces < most ? pieces : most;
+    if (!backward) job.stack_bytes = (size_t)(p->rows.keeps_own + 3) * sizeof(float) * FA__CPU_PIECE;
 #endif
     p->rows.stream = p->rows.rows * cols * (int64_t)sizeof(FA__ELEMENT) >= FA__CPU_STREAM;
     job.run = backward ? FA__ROWS(_cpu_base_work_backward) : FA__ROWS(_cpu_base_work_forward);
@@ -98,6 +102,7 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_PIECE
 #undef FA__CPU_KEEP
 #undef FA__CPU_KEEP_OWN
+#undef FA__CPU_KEEP_ROWS
 #undef FA__CPU_STREAM
 #undef FA__CPU_ITEM
 #undef FA__CPU_COST

@@ -6,8 +6,7 @@
 /* Room for what the forward keeps of a row: lines of 64 bytes, on the stack of this thread. */
 #if FA__KEEPS_FORWARD
 #define FA__ROOM_forward                                                                                           \
-    place.keeps = fa__job_is_own(job) ? FA__CPU_KEEP_OWN : FA__CPU_KEEP;                                           \
-    if (place.keeps > p->rows.pieces) place.keeps = p->rows.pieces;                                                \
+    place.keeps = fa__job_is_own(job) ? p->rows.keeps_own : p->rows.keeps;                                         \
     place.kept = (float *)__builtin_alloca((size_t)(place.keeps + 1) * sizeof(float) * FA__CPU_PIECE + 63);        \
     place.kept = (float *)(((uintptr_t)place.kept + 63) / 64 * 64);
 #else

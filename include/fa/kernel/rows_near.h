@@ -30,7 +30,7 @@ FA__FN int16_t FA__LOOP(__near_word)(const FA__ELEMENT *z, int count, const int 
     FA__UNROLL
     for (int half = FA__LOOP(_row_LANES) / 8; half > 0; half /= 2)
         FA__UNROLL
-        for (int i = 0; i < half; i++) part[i] = fa_cpu_max16_0(part[i + half], part[i]);
+        for (int j = 0; j < half; j++) part[j] = fa_cpu_max16_0(part[j + half], part[j]);
     part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 2, 3, 0, 1));
     part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 1, 0, 3, 2));
     memcpy(word, part, sizeof word);
@@ -65,12 +65,12 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
  * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
-    enum { FA__EVENLY = FA__STRIDE * (int)sizeof(FA__ELEMENT) % 64 == 0 };
+    const size_t at_once = FA__STRIDE * sizeof(FA__ELEMENT) % 64 == 0 ? 0 : ahead, evenly = ahead - at_once; /* whole lines in each round */
     const float offset = base * scale_log2;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(scale_log2), offsets = FA__CPU_OP(splat)(-offset), bases = FA__CPU_OP(splat)(base);
     FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base);
     FA__ELEMENT rest[FA__STRIDE];
-    if (ahead && !FA__EVENLY) FA__LOOP(_row__ask)((uintptr_t)z + ahead, count);
+    if (at_once) FA__LOOP(_row__ask)((uintptr_t)z + at_once, count);
     if (!(fabsf(offset) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
     *factor = FA__FUSED ? fa__exp2(-fmaf(base, scale_log2, -offset)) : 1.0f;
     for (int i = 0; i < count; i += FA__STRIDE) {
@@ -82,7 +82,7 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
             }
             from = rest;
         }
-        if (ahead && FA__EVENLY) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + ahead);
+        if (evenly) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + evenly);
         if (to) FA__LOOP(_row__two)(&a, &b, from);
         else FA__LOOP(_row__pair)(&a, &b, from);
         if (!FA__SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
@@ -100,7 +100,7 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     return *sum < FA__NEAR_MUCH && (FA__SHOWS || (FA__LOOP(_reduce__join)(top, 1) - base) * scale_log2 < FA__NEAR_HIGHER); /* NaN is neither */
 }
 /* A piece's length further on. */
-#define FA__NEAR_AHEAD (2 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
+#define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2) {
     float factor;
     return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor, FA__NEAR_AHEAD);
