@@ -99,7 +99,7 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     *sum = FA__LOOP(_reduce__join)(sums[0] + sums[1], 0) * *factor;
     return *sum < FA__NEAR_MUCH && (FA__SHOWS || (FA__LOOP(_reduce__join)(top, 1) - base) * scale_log2 < FA__NEAR_HIGHER); /* NaN is neither */
 }
-/* A piece's length further on. */
+/* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look for their largest. */
 #define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2) {
     float factor;
