@@ -74,6 +74,12 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 /* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. What is
  * expected has the other out of its way: of 4,096 rows of 1,024 columns 1 %, of 8,192 columns another. */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+#if FA__LANES == 1
+    if (__builtin_expect(!p->log, 1) && !FA__LOOP(_row_COSTLY)) {
+        FA__LOOP(__backward_plain)(p, row);
+        return;
+    }
+#endif
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
     if (cols == 0) row = 0;
     float y[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
