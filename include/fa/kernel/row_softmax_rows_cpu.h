@@ -62,10 +62,10 @@ FA__FN const FA__ELEMENT *FA__LOOP(__filled)(FA__ELEMENT *rest, const FA__ELEMEN
     for (int i = 0; i < FA__LOOP(_row_BLOCK); i++) rest[i] = i < left ? from[i] : (FA__ELEMENT)0;
     return rest;
 }
-/* The sum of y d of `real` elements. Those a piece's length further on are asked for. */
+/* The sum of y d of `real` elements. Those three pieces' lengths further on are asked for, two being as good. */
 FA__FN_CALLED float FA__LOOP(__product)(const FA__ELEMENT *y, const FA__ELEMENT *d, int real) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES) };
-    const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) sum[FA__VECTORS], a[FA__VECTORS], b[FA__VECTORS];
     FA__ELEMENT rest[2][FA__AT_ONCE];
     for (int j = 0; j < FA__VECTORS; j++) sum[j] = FA__CPU_OP(splat)(0.0f);

@@ -30,8 +30,6 @@ typedef struct fa__rows {
     int rounds, rest;   /* vectors of an even row that every thread of a team has, and threads that have one more (GPU) */
     int none[2];        /* zeros, which the compiler does not know (GPU) */
     int64_t rows_an_item; /* CPU */
-    int64_t keeps;        /* pieces of a row that the caller's thread keeps (CPU, of kernels with FA__KEEPS_FORWARD) */
-    int64_t keeps_own;    /* and the threads that are started for a call */
     int stream;           /* the result is larger than caches are: it goes past them (CPU), or leaves before what is read (GPU) */
 } fa__rows;
 

@@ -16,6 +16,15 @@
 #define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, in a first-level cache */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
+#if FA__KEEPS_FORWARD
+/* Pieces of a row that a thread keeps: one of our own, of so many, or the caller's. */
+static FA_UNUSED int64_t FA__ROWS(__keeps)(const FA__PARAMS *p, int threads, int own) {
+    const int64_t pieces = (p->rows.cols + FA__CPU_PIECE - 1) / FA__CPU_PIECE;
+    const int64_t most = own && p->rows.rows >= FA__CPU_KEEP_ROWS * (int64_t)threads ? FA__CPU_KEEP_OWN : FA__CPU_KEEP;
+    return pieces < most ? pieces : most;
+}
+#endif
+
 #define FA__ISA FA__ISA_BASE
 #define FA__VARIANT _cpu_base
 #include <fa/kernel/rows_cpu_worker.h>
@@ -73,11 +82,7 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
     job.threads = fa__thread_count(threads, job.items, FA__CPU_COST * (double)p->rows.rows * (double)cols);
     job.stack_bytes = (FA__CPU_KEEP + 3) * sizeof(float) * FA__CPU_PIECE;
 #if FA__KEEPS_FORWARD
-    const int64_t pieces = (cols + FA__CPU_PIECE - 1) / FA__CPU_PIECE;
-    const int64_t most = p->rows.rows >= FA__CPU_KEEP_ROWS * (int64_t)job.threads ? FA__CPU_KEEP_OWN : FA__CPU_KEEP;
-    p->rows.keeps = pieces < FA__CPU_KEEP ? pieces : FA__CPU_KEEP;
-    p->rows.keeps_own = pieces < most ? pieces : most;
-    if (!backward) job.stack_bytes = (size_t)(p->rows.keeps_own + 3) * sizeof(float) * FA__CPU_PIECE;
+    if (!backward) job.stack_bytes = (size_t)(FA__ROWS(__keeps)(p, job.threads, 1) + 3) * sizeof(float) * FA__CPU_PIECE;
 #endif
     p->rows.stream = p->rows.rows * cols * (int64_t)sizeof(FA__ELEMENT) >= FA__CPU_STREAM;
     job.run = backward ? FA__ROWS(_cpu_base_work_backward) : FA__ROWS(_cpu_base_work_forward);

@@ -6,7 +6,7 @@
 /* Room for what the forward keeps of a row: lines of 64 bytes, on the stack of this thread. */
 #if FA__KEEPS_FORWARD
 #define FA__ROOM_forward                                                                                           \
-    place.keeps = fa__job_is_own(job) ? p->rows.keeps_own : p->rows.keeps;                                         \
+    place.keeps = FA__ROWS(__keeps)(p, job->threads, fa__job_is_own(job));                                         \
     place.kept = (float *)__builtin_alloca((size_t)(place.keeps + 1) * sizeof(float) * FA__CPU_PIECE + 63);        \
     place.kept = (float *)(((uintptr_t)place.kept + 63) / 64 * 64);
 #else
