@@ -91,6 +91,7 @@ typedef struct FA__PARAMS {
 #define FA__BODY <fa/kernel/row_softmax_rows.h>
 #define FA__HELD_FORWARD 1
 #define FA__HELD_BACKWARD 2
+#define FA__KEEPS_FORWARD 1
 #include <fa/kernel/rows_run.h>
 
 /* Checks the arguments of a direction, derives the parameters and runs. */

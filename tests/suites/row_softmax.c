@@ -580,6 +580,7 @@ int main(void) {
         for (int c = 0; c < 4; c++) lonely(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], (i + c) % 2, &r), special(&kinds[i], lengths[c], (i + c + 1) % 2, &r);
         for (int c = 0; c < 3; c++) determinism(&kinds[i], lengths[c], &r);
+        determinism(&kinds[i], 70000, &r); /* threads of the CPU keep more of such a row than their caller */
         broadcast(&kinds[i], &r);
     }
     far_apart(&r);

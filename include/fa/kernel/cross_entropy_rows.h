@@ -52,7 +52,6 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
         const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in->view, in->piece);
         const int real = FA__LOOP(_row_real)(&in->view, in->piece);
         float base = seen->max, sum;
-        FA__LOOP(_row_ahead)(&in->view, in->piece);
         if (base == -INFINITY) base = FA__LOOP(_near_top)(z, real);
         if (FA__LOOP(_near_sum)(&sum, z, real, base, FA__LOG2_E)) {
             seen->max = base, seen->sum += sum;

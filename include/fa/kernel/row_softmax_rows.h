@@ -4,9 +4,22 @@
  * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
  * exponentials then, each relative to what was the largest at its time, and one factor makes them right. */
 
+/* The largest of what there was so far and some more, the sum of exponentials made relative to that; returns what they are relative to. */
+FA__FN float FA__LOOP(__rise)(float *max, float *sum, const float *x, int count, float scale_log2) {
+    float largest = FA__LOOP(_reduce_max_of)(x, count, *max);
+    float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+    *sum *= fa__exp2((*max - base) * scale_log2);
+    *max = largest;
+    return base;
+}
+FA__FN void FA__LOOP(__logarithms)(float *to, const float *x, int count, float max, float scale, float log_sum) {
+    FA__UNROLL
+    for (int i = 0; i < count; i++) to[i] = (x[i] - max) * scale - log_sum;
+}
+
 #if FA__LANES == 1
-#include <fa/kernel/rows_near.h>
-#endif
+#include <fa/kernel/row_softmax_rows_cpu.h>
+#else
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
@@ -26,32 +39,15 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece);
-#if FA__LANES == 1
-        float part, near = max;
-        const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
-        const int real = FA__LOOP(_row_real)(&in, piece);
-        if (piece == 0 && !p->log) near = FA__LOOP(_near_top)(z, real);
-        factor = 1.0f;
-        if (!p->log && (keeps ? FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor)
-                              : FA__LOOP(_near_sum)(&part, z, real, near, p->scale_log2))) {
-            max = near;
-            sum += part;
-            if (keeps) bases[piece] = max, factors[piece] = factor;
-            continue;
-        }
-#endif
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
-        float largest = FA__LOOP(_reduce_max_of)(from, count, max);
-        float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
-        sum *= fa__exp2((max - base) * p->scale_log2);
+        float base = FA__LOOP(__rise)(&max, &sum, from, count, p->scale_log2);
         if (keeps && p->log && from != x)
             for (int i = 0; i < count; i++) x[i] = from[i];
         factor = 1.0f;
-        if (p->log ? FA__LANES > 1 && !keeps : FA__LANES > 1 || keeps) /* nobody needs x[] as it is */
+        if (!p->log || !keeps) /* nobody needs x[] as it is */
             sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);
         else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
-        if (keeps) bases[piece] = largest, factors[piece] = factor;
-        max = largest;
+        if (keeps) bases[piece] = max, factors[piece] = factor;
     }
     FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);
 
@@ -61,33 +57,29 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         float weight = 1.0f;
-#if FA__LANES == 1
-        if (!keeps && !p->log &&
-            FA__LOOP(_near_again)(x, FA__LOOP(_row__piece)(&in, piece), FA__LOOP(_row_real)(&in, piece), max, p->scale_log2, &factor)) {
-            FA__LOOP(_row_store_times)(&out, piece, x, inverse * factor);
-            continue;
-        }
-#endif
         if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
         if (p->log) {
-            FA__UNROLL
-            for (int i = 0; i < count; i++) x[i] = (x[i] - max) * p->scale - log_sum;
+            FA__LOOP(__logarithms)(x, x, count, max, p->scale, log_sum);
         } else {
-            /* What is kept may be far above its base (rows_near.h), and count where the base itself vanishes. */
-            const int vanishes = FA__LANES == 1 && keeps && (bases[piece] - max) * p->scale_log2 < -96.0f;
-            if (vanishes) FA__LOOP(_row_get)(x, &held, &in, piece);
-            if (!keeps || vanishes) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
+            if (!keeps) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
             else factor = factors[piece];
             weight = inverse * factor;
-            if (keeps && !vanishes && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
+            if (keeps && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
         }
         FA__LOOP(_row_store_times)(&out, piece, x, weight);
     }
 }
+#endif
 
 /* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. What is
  * expected has the other out of its way: of 4,096 rows of 1,024 columns 1 %, of 8,192 columns another. */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+#if FA__LANES == 1
+    if (__builtin_expect(!p->log, 1) && !FA__LOOP(_row_COSTLY)) {
+        FA__LOOP(__backward_plain)(p, row);
+        return;
+    }
+#endif
     int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
     if (cols == 0) row = 0;
     float y[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];

@@ -2,7 +2,9 @@
 #include <fa/arch/cpu/threads.h>
 
 #define FA__CPU_PIECE 1280    /* floats: 5 KB, so that a few tensors' fit in a first-level cache, and lie at other addresses modulo 4 KB */
-#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the second-level cache; longer rows are computed again */
+#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the second-level cache, on the caller's stack; what is left is computed again */
+#define FA__CPU_KEEP_OWN 103  /* the same on the stack of a thread of our own: 515 KB, which hold rows of 131,072 columns */
+#define FA__CPU_KEEP_ROWS 16  /* rows of such a thread, at least: the pages of its stack are new in every call, and are filled with zeros first */
 #define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes of a result that goes past the caches: what a core has of a third level */
 #define FA__CPU_ITEM 65536    /* elements of a work item, at least */
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
@@ -13,6 +15,15 @@
 #define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are asked for ahead */
 #define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, in a first-level cache */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
+
+#if FA__KEEPS_FORWARD
+/* Pieces of a row that a thread keeps: one of our own, of so many, or the caller's. */
+static FA_UNUSED int64_t FA__ROWS(__keeps)(const FA__PARAMS *p, int threads, int own) {
+    const int64_t pieces = (p->rows.cols + FA__CPU_PIECE - 1) / FA__CPU_PIECE;
+    const int64_t most = own && p->rows.rows >= FA__CPU_KEEP_ROWS * (int64_t)threads ? FA__CPU_KEEP_OWN : FA__CPU_KEEP;
+    return pieces < most ? pieces : most;
+}
+#endif
 
 #define FA__ISA FA__ISA_BASE
 #define FA__VARIANT _cpu_base
@@ -70,6 +81,9 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
     job.items = (p->rows.rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
     job.threads = fa__thread_count(threads, job.items, FA__CPU_COST * (double)p->rows.rows * (double)cols);
     job.stack_bytes = (FA__CPU_KEEP + 3) * sizeof(float) * FA__CPU_PIECE;
+#if FA__KEEPS_FORWARD
+    if (!backward) job.stack_bytes = (size_t)(FA__ROWS(__keeps)(p, job.threads, 1) + 3) * sizeof(float) * FA__CPU_PIECE;
+#endif
     p->rows.stream = p->rows.rows * cols * (int64_t)sizeof(FA__ELEMENT) >= FA__CPU_STREAM;
     job.run = backward ? FA__ROWS(_cpu_base_work_backward) : FA__ROWS(_cpu_base_work_forward);
 #if defined(FA__ISA_AVX2)
@@ -92,6 +106,8 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 }
 #undef FA__CPU_PIECE
 #undef FA__CPU_KEEP
+#undef FA__CPU_KEEP_OWN
+#undef FA__CPU_KEEP_ROWS
 #undef FA__CPU_STREAM
 #undef FA__CPU_ITEM
 #undef FA__CPU_COST

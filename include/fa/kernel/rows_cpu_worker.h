@@ -3,12 +3,24 @@
 #define FA_KEEP FA__CPU_KEEP
 #include <fa/kernel/rows_parts.h>
 
+/* Room for what the forward keeps of a row: lines of 64 bytes, on the stack of this thread. */
+#if FA__KEEPS_FORWARD
+#define FA__ROOM_forward                                                                                           \
+    place.keeps = FA__ROWS(__keeps)(p, job->threads, fa__job_is_own(job));                                         \
+    place.kept = (float *)__builtin_alloca((size_t)(place.keeps + 1) * sizeof(float) * FA__CPU_PIECE + 63);        \
+    place.kept = (float *)(((uintptr_t)place.kept + 63) / 64 * 64);
+#else
+#define FA__ROOM_forward
+#endif
+#define FA__ROOM_backward
+
 #define FA__WORK(direction)                                                                                        \
     static FA_UNUSED FA__TARGET void FA__LOOP(_work##direction)(fa__job *job) {                                    \
         const FA__PARAMS *p = (const FA__PARAMS *)job->params;                                                     \
         FA__LOOP(_reduce_shared) shared;                                                                           \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                                 \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0};                                                \
         fa_team team = FA__LOOP(_reduce_team)(1);                                                                  \
+        FA__ROOM##direction                                                                                        \
         for (int64_t item; (item = fa__job_next(job)) >= 0;) {                                                     \
             int64_t row = item * p->rows.rows_an_item, end = row + p->rows.rows_an_item;                           \
             if (end > p->rows.rows) end = p->rows.rows;                                                            \
@@ -40,7 +52,7 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
     FA__LOOP(_reduce_shared) shared;
-    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch};
+    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch, NULL, 0};
     FA__LOOP(_flight) flight[FA__MOST];
     fa_team team = FA__LOOP(_reduce_team)(1);
     const int64_t row_bytes = p->rows.tensors * p->rows.cols * (int64_t)sizeof(FA__ELEMENT);
@@ -67,6 +79,8 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
 #undef FA__EARLY
 #endif
 #undef FA__WORK
+#undef FA__ROOM_forward
+#undef FA__ROOM_backward
 #undef FA__LOOP
 #undef FA__VARIANT
 #undef FA__ISA

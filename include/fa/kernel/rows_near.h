@@ -7,47 +7,88 @@
 #define FA__NEAR_MUCH 1e7f
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
 
-/* The largest of elements; NaN are left out. */
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+/* The largest of `count` halves as integers with a sign, at least two vectors of floats full, all bits inverted or none. */
+FA__FN int16_t FA__LOOP(__near_word)(const FA__ELEMENT *z, int count, const int inverted) {
+    enum { FA__STRIDE = 2 * FA__LOOP(_row_LANES) };
+    FA__CPU_OP(bits) words;
+    FA__CPU_OP(vec) top[2];
+    fa_cpu_vec_0 part[FA__LOOP(_row_LANES) / 4];
+    int16_t word[2];
+    int i = 0;
+#define FA__NEXT(chain, at) \
+    memcpy(&words, z + (at), sizeof words), words = inverted ? ~words : words, top[chain] = FA__CPU_OP(max16)((FA__CPU_OP(vec))words, top[chain])
+    memcpy(top, z, sizeof top[0]), top[0] = top[1] = inverted ? (FA__CPU_OP(vec))~(FA__CPU_OP(bits))top[0] : top[0];
+    for (; i + 4 * FA__STRIDE <= count; i += 4 * FA__STRIDE)
+        FA__UNROLL
+        for (int j = 0; j < 4; j++) FA__NEXT(j % 2, i + j * FA__STRIDE);
+    for (; i + FA__STRIDE <= count; i += FA__STRIDE) FA__NEXT(0, i);
+    FA__NEXT(1, count - FA__STRIDE); /* what is left, and what comes before it once more */
+#undef FA__NEXT
+    top[0] = FA__CPU_OP(max16)(top[0], top[1]);
+    memcpy(part, top, sizeof part);
+    FA__UNROLL
+    for (int half = FA__LOOP(_row_LANES) / 8; half > 0; half /= 2)
+        FA__UNROLL
+        for (int j = 0; j < half; j++) part[j] = fa_cpu_max16_0(part[j + half], part[j]);
+    part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 2, 3, 0, 1));
+    part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 1, 0, 3, 2));
+    memcpy(word, part, sizeof word);
+    return word[0] > word[1] ? word[0] : word[1];
+}
+#endif
+/* The largest of elements, if none is NaN. Halves are compared as integers, which is half of the operations: positive ones are in the same
+ * order, and of negative ones, if there are no others, the largest is the least; inverted, the largest. */
 FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
     enum { FA__STRIDE = 2 * FA__LOOP(_row_LANES) };
-    const FA__CPU_OP(vec) lowest = FA__CPU_OP(splat)(-INFINITY);
-    FA__CPU_OP(vec) a, b, top[4] = {lowest, lowest, lowest, lowest}; /* chains, which hide their latency */
-    float largest;
+    float largest = -INFINITY;
     int i = 0;
-    for (; i + 2 * FA__STRIDE <= count; i += 2 * FA__STRIDE) {
-        FA__LOOP(_row__pair)(&a, &b, z + i);
-        top[0] = FA__CPU_OP(max)(a, top[0]), top[1] = FA__CPU_OP(max)(b, top[1]);
-        FA__LOOP(_row__pair)(&a, &b, z + i + FA__STRIDE);
-        top[2] = FA__CPU_OP(max)(a, top[2]), top[3] = FA__CPU_OP(max)(b, top[3]);
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    if (count >= FA__STRIDE) {
+        int16_t word = FA__LOOP(__near_word)(z, count, 0);
+        if (word < 0) word = (int16_t)~FA__LOOP(__near_word)(z, count, 1);
+        return fa_load_element(&word, 0, FA_DTYPE);
     }
+#else
+    const FA__CPU_OP(vec) lowest = FA__CPU_OP(splat)(-INFINITY);
+    FA__CPU_OP(vec) top[4] = {lowest, lowest, lowest, lowest}; /* chains, which hide their latency */
+    for (; i + 2 * FA__STRIDE <= count; i += 2 * FA__STRIDE)
+        for (int j = 0; j < 4; j++) top[j] = FA__CPU_OP(max)(FA__LOOP(_row__vector)(z + i + j * FA__LOOP(_row_LANES)), top[j]);
     largest = FA__LOOP(_reduce__join)(FA__CPU_OP(max)(FA__CPU_OP(max)(top[0], top[1]), FA__CPU_OP(max)(top[2], top[3])), 1);
+#endif
     for (; i < count; i++) largest = fa__maxf(fa_load_element(z, i, FA_DTYPE), largest);
     return largest;
 }
 
 /* sum = the sum of 2^((z - base) * scale_log2) of `count` elements; to[], if there is one, are these before they are multiplied by *factor, up
- * to a whole number of units. Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done. */
-FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
+ * to a whole number of units. Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done.
+ * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
+FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
+    const size_t at_once = FA__STRIDE * sizeof(FA__ELEMENT) % 64 == 0 ? 0 : ahead, evenly = ahead - at_once; /* whole lines in each round */
     const float offset = base * scale_log2;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(scale_log2), offsets = FA__CPU_OP(splat)(-offset), bases = FA__CPU_OP(splat)(base);
     FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base);
-    float rest[FA__STRIDE];
+    FA__ELEMENT rest[FA__STRIDE];
+    if (at_once) FA__LOOP(_row__ask)((uintptr_t)z + at_once, count);
     if (!(fabsf(offset) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
     *factor = FA__FUSED ? fa__exp2(-fmaf(base, scale_log2, -offset)) : 1.0f;
     for (int i = 0; i < count; i += FA__STRIDE) {
-        if (i + FA__STRIDE > count) {
-            for (int j = 0; j < FA__STRIDE; j++) rest[j] = i + j < count ? fa_load_element(z, i + j, FA_DTYPE) : -INFINITY;
-            a = *(const FA__CPU_OP(any) *)rest, b = *(const FA__CPU_OP(any) *)(rest + FA__FLOATS);
-        } else if (to) {
-            a = FA__LOOP(_row__vector)(z + i), b = FA__LOOP(_row__vector)(z + i + FA__FLOATS);
-        } else {
-            FA__LOOP(_row__pair)(&a, &b, z + i);
+        const FA__ELEMENT *from = z + i;
+        if (__builtin_expect(i + FA__STRIDE > count, 0)) {
+            for (int j = 0; j < FA__STRIDE; j++) {
+                if (i + j < count) rest[j] = from[j];
+                else fa_store_element(rest, j, FA_DTYPE, -INFINITY);
+            }
+            from = rest;
         }
+        if (evenly) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + evenly);
+        if (to) FA__LOOP(_row__two)(&a, &b, from);
+        else FA__LOOP(_row__pair)(&a, &b, from);
         if (!FA__SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
         if (FA__FUSED) a = FA__CPU_OP(horner)(a, scale, offsets), b = FA__CPU_OP(horner)(b, scale, offsets);
         else a = (a - bases) * scale, b = (b - bases) * scale;
-        a = FA__CPU_OP(exp2)(a), b = FA__CPU_OP(exp2)(b);
+        a = FA__CPU_OP(exp2_short)(a), b = FA__CPU_OP(exp2_short)(b);
         if (to) {
             *(FA__CPU_OP(any) *)(to + i) = a;
             if (i + FA__FLOATS < count) *(FA__CPU_OP(any) *)(to + i + FA__FLOATS) = b;
@@ -58,16 +99,19 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     *sum = FA__LOOP(_reduce__join)(sums[0] + sums[1], 0) * *factor;
     return *sum < FA__NEAR_MUCH && (FA__SHOWS || (FA__LOOP(_reduce__join)(top, 1) - base) * scale_log2 < FA__NEAR_HIGHER); /* NaN is neither */
 }
+/* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look for their largest. */
+#define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2) {
     float factor;
-    return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor);
+    return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor, FA__NEAR_AHEAD);
 }
 FA__FN_CALLED int FA__LOOP(_near_keep)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
-    return FA__LOOP(__near)(sum, to, z, count, base, scale_log2, factor);
+    return FA__LOOP(__near)(sum, to, z, count, base, scale_log2, factor, FA__NEAR_AHEAD);
 }
 FA__FN_CALLED int FA__LOOP(_near_again)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
-    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor);
+    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, 0);
 }
+#undef FA__NEAR_AHEAD
 #undef FA__NEAR_FAR
 #undef FA__NEAR_MUCH
 #undef FA__NEAR_HIGHER

@@ -23,6 +23,10 @@ typedef struct FA__LOOP(_place) {
     unsigned char *slots;
     float *sums; /* of columns: a worker's, or a thread's */
     int64_t pitch;
+#if FA__LANES == 1
+    float *kept; /* of kernels with FA__KEEPS_FORWARD: pieces of a row that there is room for, and one more */
+    int64_t keeps;
+#endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
     return FA__LOOP(_row_KNOWN) || place->slots ? place->slots + tensor * p->rows.slot_bytes : NULL;

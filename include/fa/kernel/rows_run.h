@@ -9,6 +9,7 @@
  *   FA__HELD_FORWARD      tensors that a row function holds while it looks at them more than once, and the same of the
  *   FA__HELD_BACKWARD     backward
  *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, piece by piece, so that they need not be held
+ *   FA__KEEPS_FORWARD     optional: 1 if the forward keeps floats of place->keeps pieces of a row, and one more, in place->kept (CPU)
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
  *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (128), and such blocks that shall fit in
@@ -52,6 +53,9 @@
 #if !defined(FA__ONCE_FORWARD)
 #define FA__ONCE_FORWARD 0
 #endif
+#if !defined(FA__KEEPS_FORWARD)
+#define FA__KEEPS_FORWARD 0
+#endif
 #if !defined(FA__CUT_FORWARD)
 #define FA__CUT_FORWARD 0
 #endif
@@ -80,6 +84,7 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__HELD_FORWARD
 #undef FA__HELD_BACKWARD
 #undef FA__ONCE_FORWARD
+#undef FA__KEEPS_FORWARD
 #undef FA__CUT_FORWARD
 #undef FA__CUT_BACKWARD
 #undef FA__CUT_THREADS

@@ -12,6 +12,7 @@
  *   fma     a * b + c, in one rounding where the set has that; c's register is reused
  *   horner  the same, where p's register is
  *   max     the larger ones; b's where one is NaN
+ *   max16   the larger ones of integers of 16 bits
  *   widen   eight FA_F16 elements to floats, exactly
  *   of_f16, of_bf16   as many halves as a vector has elements, to floats
  *   of_bf16_pair   two vectors of them (AVX-512)
@@ -151,6 +152,7 @@ static FA_UNUSED int fa__cpu_rounds_bf16(void) {
 typedef float fa_cpu_vec_0 __attribute__((vector_size(16), may_alias));
 typedef float fa_cpu_any_0 __attribute__((vector_size(16), may_alias, aligned(4)));
 typedef int32_t fa_cpu_bits_0 __attribute__((vector_size(16)));
+typedef int16_t fa__words __attribute__((vector_size(16)));
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_splat_0(float x) {
     fa_cpu_vec_0 v = {x, x, x, x};
     return v;
@@ -172,6 +174,10 @@ FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_horner_0(fa_cpu_vec_0 p, fa_cpu_vec_0 x, f
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_max_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) {
     fa_cpu_bits_0 larger = (fa_cpu_bits_0)(a > b);
     return (fa_cpu_vec_0)((larger & (fa_cpu_bits_0)a) | (~larger & (fa_cpu_bits_0)b));
+}
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_max16_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) {
+    fa__words u = (fa__words)a, v = (fa__words)b, larger = (fa__words)(u > v);
+    return (fa_cpu_vec_0)((larger & u) | (~larger & v));
 }
 /* A vector of pieces of four floats, of rows that are `stride` floats apart. */
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_pieces_0(const float *from, int64_t stride) {
@@ -260,6 +266,10 @@ FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_max_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
     __asm__("vmaxps %1, %0, %0" : "+x"(a) : "x"(b));
     return a;
 }
+FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_max16_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
+    __asm__("vpmaxsw %1, %0, %0" : "+x"(a) : "x"(b));
+    return a;
+}
 FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_pieces_1(const float *from, int64_t stride) {
     fa_cpu_vec_1 v;
     __asm__("vmovups %1, %x0" : "=x"(v) : "m"(*(const fa_cpu_any_0 *)from));
@@ -320,6 +330,10 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_max_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
     __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
     return a;
 }
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_max16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vpmaxsw %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pieces_2(const float *from, int64_t stride) {
     fa_cpu_vec_2 v;
     __asm__("vmovups %1, %x0" : "=v"(v) : "m"(*(const fa_cpu_any_0 *)from));
@@ -374,8 +388,9 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_inverse_2(fa_cpu_vec_2 x) {
     return near * (2.0f - x * near);
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fraction_2(fa_cpu_vec_2 x) {
-    __asm__("vreduceps $9, %0, %0" : "+v"(x));
-    return x;
+    fa_cpu_vec_2 fraction;
+    __asm__("vreduceps $9, %1, %0" : "=v"(fraction) : "v"(x));
+    return fraction;
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_raise_2(fa_cpu_vec_2 p, fa_cpu_vec_2 x) {
     __asm__("vcmpnltps %2, %1, %%k1\n\tvscalefps %1, %0, %0%{%%k1%}%{z%}" : "+v"(p) : "v"(x), "v"(fa_cpu_splat_2(FA__EXP2_LOWEST)) : "k1");

@@ -90,14 +90,22 @@ FA__FN FA__CPU_OP(vec) FA__ROW(__vector)(const FA__ELEMENT *from) {
     return *(const FA__CPU_OP(any) *)from;
 #endif
 }
-/* Two vectors of floats from as many elements, in any order: of bf16 without moving them. */
+/* Two vectors of them. */
+FA__FN void FA__ROW(__two)(FA__CPU_OP(vec) * a, FA__CPU_OP(vec) * b, const FA__ELEMENT *from) {
+#if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    FA__CPU_OP(of_bf16_pair)(a, b, from);
+#else
+    *a = FA__ROW(__vector)(from), *b = FA__ROW(__vector)(from + FA__ROW(_LANES));
+#endif
+}
+/* The same in any order: of bf16 without moving them. */
 FA__FN void FA__ROW(__pair)(FA__CPU_OP(vec) * a, FA__CPU_OP(vec) * b, const FA__ELEMENT *from) {
 #if FA_DTYPE == FA_BF16
     FA__CPU_OP(bits) words;
     memcpy(&words, from, sizeof words);
     *a = (FA__CPU_OP(vec))(words << 16), *b = (FA__CPU_OP(vec))(words & (int32_t)0xFFFF0000);
 #else
-    *a = FA__ROW(__vector)(from), *b = FA__ROW(__vector)(from + FA__ROW(_LANES));
+    FA__ROW(__two)(a, b, from);
 #endif
 }
 /* x with so few bits, about as many as an element has, that differences of elements and this, and sums of these, are hardly rounded. */
@@ -116,13 +124,11 @@ FA__FN float FA__ROW(__coarse)(float x) {
 #endif
 /* A block of them. */
 FA__ROW_FN void FA__ROW(__block)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
-#if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
-    FA__CPU_OP(of_bf16_pair)(v, v + 1, from);
-#elif FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#if FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
     for (int i = 0; i < FA__ROW(_BLOCK); i++) ((float *)v)[i] = fa_load_element(from, i, FA_DTYPE); /* vectors, by the compiler */
 #else
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j++) v[j] = FA__ROW(__vector)(from + j * FA__ROW(_LANES));
+    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j += 2) FA__ROW(__two)(v + j, v + j + 1, from + j * FA__ROW(_LANES));
 #endif
 }
 /* The same in any order. */

@@ -26,6 +26,7 @@ typedef struct fa__job {
     size_t stack_bytes; /* that run() needs beyond a few KB */
     int group;          /* blocks of an item */
     int threads;        /* to use, the caller's among them */
+    pthread_t caller;
 } fa__job;
 
 /* The next item, or -1. */
@@ -33,6 +34,9 @@ static inline FA_UNUSED int64_t fa__job_next(fa__job *job) {
     int64_t item = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
     return item < job->items ? item : -1;
 }
+
+/* Whether this thread was started for the job, and so has stack_bytes of stack. The caller's has what it has. */
+static inline FA_UNUSED int fa__job_is_own(const fa__job *job) { return !pthread_equal(job->caller, pthread_self()); }
 
 static FA_UNUSED void *fa__job_thread(void *job) {
     ((fa__job *)job)->run((fa__job *)job);
@@ -75,6 +79,7 @@ static inline FA_UNUSED int fa__thread_count(int asked, int64_t items, double fl
 static inline FA_UNUSED void fa__job_run(fa__job *job) {
     pthread_t others[FA__MAX_THREADS];
     pthread_attr_t attributes;
+    job->caller = pthread_self();
     int started = 0, with_attributes = pthread_attr_init(&attributes) == 0;
     /* Where the default stack is small (128 KB with musl), it would not hold the tiles. */
     size_t least = (job->stack_bytes + 524288) / 65536 * 65536, usual = 0;

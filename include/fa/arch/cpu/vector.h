@@ -24,6 +24,21 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
 #endif
 }
 
+/* The same with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8, that of the result
+ * 1.9 units in the last place at most. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x) {
+#if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(1.86713008e-3f);
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(9.01703029e-3f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(5.57999132e-2f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(2.40164450e-1f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93151312e-1f));
+    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x);
+#else
+    return FA__CPU_OP(exp2)(x);
+#endif
+}
+
 /* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats
  * apart. */
 FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(columns)(FA__CPU_OP(vec) column[4], const float *from, int64_t stride) {
