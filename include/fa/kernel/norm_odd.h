@@ -40,7 +40,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int i = 0; i < FA__HELD_PIECES * FA__LENGTH; i++) x[i] = 0.0f;
     FA__ROLL
     for (int tensor = 0; tensor < tensors; tensor++) {
-        const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor ? &p->residual : &p->x, there ? row : 0, 0, cols);
+        const FA__LOOP(_span) s = FA__LOOP(_source_of)(tensor ? &p->residual : &p->x, p, there ? row : 0, 0, cols);
         uint4 *slots = (uint4 *)(place->slots + tensor * p->rows.slot_bytes);
         FA__ROLL
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) {

@@ -10,11 +10,18 @@
 typedef struct FA__LOOP(_span) {
     char *first;               /* of its elements */
     FA__LOOP(_index) cols;     /* 0: there is no such row */
+    int last;                  /* of what is read: a vector that begins in it may end behind the matrix */
 } FA__LOOP(_span);
 FA__FN FA__LOOP(_span) FA__LOOP(_span_of)(const fa_matrix *m, int64_t row, int64_t first, FA__LOOP(_index) cols) {
     FA__LOOP(_span) s;
     s.first = (char *)fa__address(m, row, first, sizeof(FA__ELEMENT));
     s.cols = cols;
+    s.last = 0;
+    return s;
+}
+FA__FN FA__LOOP(_span) FA__LOOP(_source_of)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, int64_t first, FA__LOOP(_index) cols) {
+    FA__LOOP(_span) s = FA__LOOP(_span_of)(m, row, first, cols);
+    s.last = !FA__EVEN && (p->rows.rows - 1 - row) * m->stride_row < 16;
     return s;
 }
 /* Bytes from a boundary to the row. */
@@ -24,7 +31,14 @@ FA__FN int FA__LOOP(_phase)(const FA__LOOP(_span) * s) { return FA__EVEN ? 0 : (
 FA__FN void FA__LOOP(_fetch)(void *slot, const FA__LOOP(_span) * s, FA__LOOP(_index) vector) {
     const int phase = FA__LOOP(_phase)(s);
     const FA__LOOP(_index) left = s->cols > 0 ? s->cols * (FA__LOOP(_index))sizeof(FA__ELEMENT) + phase - vector * 16 : 0;
-    fa_sm80_copy16(fa_sm80_shared_address(slot), s->first - phase + (left > 0 ? vector * 16 : 0), left <= 0 ? 0 : left < 16 ? (int)left : 16);
+    const char *from = s->first - phase + (left > 0 ? vector * 16 : 0);
+    if (!s->last || left <= 0 || left >= 16) {
+        fa_sm80_copy16(fa_sm80_shared_address(slot), from, left <= 0 ? 0 : left < 16 ? (int)left : 16);
+    } else { /* no more than that is read of 16 bytes, too, but compute-sanitizer sees all of them */
+        *(uint4 *)slot = make_uint4(0, 0, 0, 0);
+        FA__ROLL
+        for (int i = 0; i < (int)left / (int)sizeof(FA__ELEMENT); i++) ((FA__ELEMENT *)slot)[i] = ((const FA__ELEMENT *)from)[i];
+    }
 }
 /* The vector of columns that begins in a slot and ends in the next one. */
 FA__FN void FA__LOOP(_get)(float *x, const uint4 *slot, const uint4 *next, const FA__LOOP(_span) * s) {

@@ -17,9 +17,9 @@
         int64_t row = (int64_t)(blockIdx.x >> shift), step = (int64_t)(gridDim.x >> shift);                              \
         for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row, &team, &place);                              \
     })
-/* A block that starts has rows to do: few instructions before its first load, and only those parameters are fetched by then that it
- * needs. `again`: there may be more rows than a launch has teams. Blocks that write 1 KB or more are never too many. */
-#define FA__TEAM_KERNEL(direction, MOST, RESIDENT, again)                                                                     \
+/* A block that starts has rows to do: few instructions before its first load. Rows that fill their teams need no loop, for which all
+ * parameters would be fetched before: a block writes 256 bytes of them or more, so that there are never more than a launch may have. */
+#define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
     FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
         FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
@@ -28,7 +28,7 @@
         int mine = (int)threadIdx.x >> p.rows.team_bits;                                                                 \
         team.whole = FA__LOOP(_row_WHOLE);                                                                               \
         do FA__LOOP(direction)(&p, row + mine, &team, &place);                                                           \
-        while (again && (row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                                       \
+        while (!FA__LOOP(_row_WHOLE) && (row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                       \
     })
 #define FA__SLOT_OPEN                                                                                                          \
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared,                                                          \
