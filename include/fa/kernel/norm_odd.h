@@ -38,19 +38,32 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     float x[FA__HELD_PIECES * FA__LENGTH], y[FA__LENGTH], chain[2] = {0.0f, 0.0f}, number = 0.0f, mean, squares;
     FA__UNROLL
     for (int i = 0; i < FA__HELD_PIECES * FA__LENGTH; i++) x[i] = 0.0f;
+    int ragged = 0; /* tensors of which a last vector is brought by itself */
     FA__ROLL
     for (int tensor = 0; tensor < tensors; tensor++) {
-        const FA__LOOP(_span) s = FA__LOOP(_source_of)(tensor ? &p->residual : &p->x, p, there ? row : 0, 0, cols);
+        const FA__LOOP(_reading) r = FA__LOOP(_read)(tensor ? &p->residual : &p->x, p, there ? row : 0, 0, cols);
         uint4 *slots = (uint4 *)(place->slots + tensor * p->rows.slot_bytes);
+        ragged |= (r.left > 0) << tensor;
         FA__ROLL
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
             const int vector = piece * team->threads + team->thread;
-            FA__LOOP(_fetch)(slots + threadIdx.x + piece * (int)blockDim.x, &s, vector);
-            if (last) FA__LOOP(_fetch)(slots + behind + piece * p->rows.teams, &s, vector + 1);
+            FA__LOOP(_fetch)(slots + threadIdx.x + piece * (int)blockDim.x, &r, vector);
+            if (last) FA__LOOP(_fetch)(slots + behind + piece * p->rows.teams, &r, vector + 1);
         }
     }
     fa_sm80_copy_commit();
     fa_sm80_copy_wait(0);
+    FA__ROLL
+    for (int tensor = 0; ragged; tensor++, ragged >>= 1) {
+        const FA__LOOP(_reading) r = FA__LOOP(_read)(tensor ? &p->residual : &p->x, p, there ? row : 0, 0, cols);
+        uint4 *slots = (uint4 *)(place->slots + tensor * p->rows.slot_bytes);
+        FA__ROLL
+        for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
+            const int vector = piece * team->threads + team->thread;
+            FA__LOOP(_fetch_left)(slots + threadIdx.x + piece * (int)blockDim.x, &r, vector);
+            if (last) FA__LOOP(_fetch_left)(slots + behind + piece * p->rows.teams, &r, vector + 1);
+        }
+    }
     if (team->threads > 32) fa_sm80_barrier();
     else fa_sm80_warp_barrier();
     FA__ROLL

@@ -24,12 +24,20 @@ FA__FN uint4 *FA__LOOP(_behind)(unsigned char *slots, const FA__PARAMS *p, const
     return FA__LOOP(_slot)(slots, piece) + (((int)threadIdx.x & 31) == 31 ? 32 * FA__PIECES - 31 : 1);
 }
 /* Starts copying a tensor's part of a row into its slots. */
-FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_span) * s, const fa_team *team) {
+FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_reading) * r, const fa_team *team) {
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         const int vector = piece * team->threads + team->thread;
-        FA__LOOP(_fetch)(FA__LOOP(_slot)(slots, piece), s, vector);
-        if (!FA__EVEN && team->thread + 1 == team->threads) FA__LOOP(_fetch)(FA__LOOP(_behind)(slots, p, team, piece), s, vector + 1);
+        FA__LOOP(_fetch)(FA__LOOP(_slot)(slots, piece), r, vector);
+        if (!FA__EVEN && team->thread + 1 == team->threads) FA__LOOP(_fetch)(FA__LOOP(_behind)(slots, p, team, piece), r, vector + 1);
+    }
+    if (!r->left) return;
+    fa_sm80_copy_commit(), fa_sm80_copy_wait(0);
+    FA__ROLL
+    for (int piece = 0; piece < FA__PIECES; piece++) {
+        const int vector = piece * team->threads + team->thread;
+        FA__LOOP(_fetch_left)(FA__LOOP(_slot)(slots, piece), r, vector);
+        if (team->thread + 1 == team->threads) FA__LOOP(_fetch_left)(FA__LOOP(_behind)(slots, p, team, piece), r, vector + 1);
     }
 }
 /* A piece of what is there. */

@@ -10,35 +10,42 @@
 typedef struct FA__LOOP(_span) {
     char *first;               /* of its elements */
     FA__LOOP(_index) cols;     /* 0: there is no such row */
-    int last;                  /* of what is read: a vector that begins in it may end behind the matrix */
 } FA__LOOP(_span);
 FA__FN FA__LOOP(_span) FA__LOOP(_span_of)(const fa_matrix *m, int64_t row, int64_t first, FA__LOOP(_index) cols) {
     FA__LOOP(_span) s;
     s.first = (char *)fa__address(m, row, first, sizeof(FA__ELEMENT));
     s.cols = cols;
-    s.last = 0;
-    return s;
-}
-FA__FN FA__LOOP(_span) FA__LOOP(_source_of)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, int64_t first, FA__LOOP(_index) cols) {
-    FA__LOOP(_span) s = FA__LOOP(_span_of)(m, row, first, cols);
-    s.last = !FA__EVEN && (p->rows.rows - 1 - row) * m->stride_row < 16;
     return s;
 }
 /* Bytes from a boundary to the row. */
 FA__FN int FA__LOOP(_phase)(const FA__LOOP(_span) * s) { return FA__EVEN ? 0 : (int)((unsigned)(uintptr_t)s->first & 15u); }
 
+/* What is copied of one: bytes from the boundary on. Of the last rows of a matrix whole vectors alone: of 16 bytes that reach beyond it
+ * no more than a row's would be read, too, but compute-sanitizer sees all of them. */
+typedef struct FA__LOOP(_reading) {
+    const char *from;
+    FA__LOOP(_index) bytes;
+    int left; /* bytes of the last vector, if it is not copied; else 0 */
+} FA__LOOP(_reading);
+FA__FN FA__LOOP(_reading) FA__LOOP(_read)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, int64_t first, FA__LOOP(_index) cols) {
+    const FA__LOOP(_span) s = FA__LOOP(_span_of)(m, row, first, cols);
+    FA__LOOP(_reading) r;
+    r.from = s.first - FA__LOOP(_phase)(&s);
+    r.bytes = cols > 0 ? cols * (FA__LOOP(_index))sizeof(FA__ELEMENT) + FA__LOOP(_phase)(&s) : 0;
+    r.left = !FA__EVEN && (p->rows.rows - 1 - row) * m->stride_row < 16 ? (int)(r.bytes & 15) : 0;
+    r.bytes -= r.left;
+    return r;
+}
 /* Starts copying a vector of memory into a slot; what is none of the row and behind it becomes 0. */
-FA__FN void FA__LOOP(_fetch)(void *slot, const FA__LOOP(_span) * s, FA__LOOP(_index) vector) {
-    const int phase = FA__LOOP(_phase)(s);
-    const FA__LOOP(_index) left = s->cols > 0 ? s->cols * (FA__LOOP(_index))sizeof(FA__ELEMENT) + phase - vector * 16 : 0;
-    const char *from = s->first - phase + (left > 0 ? vector * 16 : 0);
-    if (!s->last || left <= 0 || left >= 16) {
-        fa_sm80_copy16(fa_sm80_shared_address(slot), from, left <= 0 ? 0 : left < 16 ? (int)left : 16);
-    } else { /* no more than that is read of 16 bytes, too, but compute-sanitizer sees all of them */
-        *(uint4 *)slot = make_uint4(0, 0, 0, 0);
-        FA__ROLL
-        for (int i = 0; i < (int)left / (int)sizeof(FA__ELEMENT); i++) ((FA__ELEMENT *)slot)[i] = ((const FA__ELEMENT *)from)[i];
-    }
+FA__FN void FA__LOOP(_fetch)(void *slot, const FA__LOOP(_reading) * r, FA__LOOP(_index) vector) {
+    const FA__LOOP(_index) left = r->bytes - vector * 16;
+    fa_sm80_copy16(fa_sm80_shared_address(slot), r->from + (left > 0 ? vector * 16 : 0), left <= 0 ? 0 : left < 16 ? (int)left : 16);
+}
+/* Brings the last vector, if this is it, and all copies that were started before have landed. */
+FA__FN void FA__LOOP(_fetch_left)(void *slot, const FA__LOOP(_reading) * r, FA__LOOP(_index) vector) {
+    if (vector * 16 != r->bytes) return;
+    FA__ROLL
+    for (int i = 0; i < r->left / (int)sizeof(FA__ELEMENT); i++) ((FA__ELEMENT *)slot)[i] = ((const FA__ELEMENT *)(r->from + r->bytes))[i];
 }
 /* The vector of columns that begins in a slot and ends in the next one. */
 FA__FN void FA__LOOP(_get)(float *x, const uint4 *slot, const uint4 *next, const FA__LOOP(_span) * s) {

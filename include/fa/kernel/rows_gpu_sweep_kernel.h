@@ -61,8 +61,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
             enum { FA__AT_ONCE = FA__WHOLE ? 3 : 1 };
             _Pragma("unroll FA__AT_ONCE") for (int tensor = 0; tensor < 3; tensor++) {
                 if (tensor == 2 && p.rows.tensors == 2) break;
-                const FA__LOOP(_span) s = FA__LOOP(_source_of)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, &p, row, first, started < rows ? cols : 0);
-                FA__LOOP(_bring)(empty + tensor * p.rows.slot_bytes, &p, &s, &team);
+                const FA__LOOP(_reading) r = FA__LOOP(_read)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, &p, row, first, started < rows ? cols : 0);
+                FA__LOOP(_bring)(empty + tensor * p.rows.slot_bytes, &p, &r, &team);
             }
         }
         fa_sm80_copy_commit();
