@@ -85,9 +85,14 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     FA__UNROLL
     for (int r = 0; r < rows; r++) squares[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team);
     FA__UNROLL
-    for (int r = 0; r < rows; r++) {
-        mean[r] = middle[r];
-        FA__LOOP(_reduce_warps_moments_of)(p->inverse_cols, number, &mean[r], &squares[r], team, place->shared);
+    for (int r = 0; r < rows; r++) mean[r] = middle[r];
+    FA__ROLL
+    for (int r = 0; r < rows; r++) { /* each in the place of the first: the code is there once */
+        float first = mean[0], of_first = squares[0];
+        FA__LOOP(_reduce_warps_moments_of)(p->inverse_cols, number, &first, &of_first, team, place->shared);
+        FA__UNROLL
+        for (int i = 1; i < rows; i++) mean[i - 1] = mean[i], squares[i - 1] = squares[i];
+        mean[rows - 1] = first, squares[rows - 1] = of_first;
     }
 #else
     FA__UNROLL
