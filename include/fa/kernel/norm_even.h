@@ -18,7 +18,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     /* Words are kept where registers do not do for floats, and where these are made twice only. */
     enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
     const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
-    float kept[FA__ABREAST][FA__FLOATS], gamma[FA__LENGTH], beta[FA__LENGTH], middle[FA__ABREAST], squares[FA__ABREAST];
+    float kept[FA__ABREAST][FA__FLOATS], gamma[FA__LENGTH], beta[FA__LENGTH], middle[FA__ABREAST], squares[FA__ABREAST]; /* sums first */
     FA__LOOP(_source) from[FA__ABREAST];
     FA__UNROLL
     for (int r = 0; r < rows; r++) {

@@ -22,42 +22,20 @@
 
 /* ---- forward ---- */
 
-/* A thread has FA_PIECES vectors of a row. A block has 2 KB of y or more, so that there are never more blocks than a launch may
- * have: no loop over rows. */
-#define FA__EVEN_KERNEL(direction, MOST, RESIDENT)                                                                       \
-    FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
-        __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
-        fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
-        FA__LOOP(direction)(&p, FA__LOOP(_ABREAST) * ((int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits)), &team, &place); \
-    })
-
 #define FA__VARIANT _held
-#define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(16)
-#define FA_THREADS 1
 #define FA_PIECES 4
-#define FA_WHOLE 2
-#define FA__EVEN 1
-#include <fa/kernel/rows_gpu_parts.h>
-FA__EVEN_KERNEL(_forward_plain, 512, 2)
-FA__EVEN_KERNEL(_forward, 512, 2)
-#undef FA__LOOP
-#undef FA__VARIANT
+#define FA__MOST 512
+#define FA__RESIDENT 2
+#define FA__MIXED
+#include <fa/kernel/rows_gpu_even.h>
 
 /* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a processor take turns in loading and
  * storing. */
 #define FA__VARIANT _wide
-#define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(16)
-#define FA_THREADS 1
 #define FA_PIECES 8
-#define FA_WHOLE 2
-#define FA__EVEN 1
-#include <fa/kernel/rows_gpu_parts.h>
-FA__EVEN_KERNEL(_forward_plain, 256, 3)
-#undef FA__LOOP
-#undef FA__VARIANT
+#define FA__MOST 256
+#define FA__RESIDENT 3
+#include <fa/kernel/rows_gpu_even.h>
 
 /* Halves with two weights of floats, which are more than they: the first-level cache has much to deliver. Of the longest rows a thread
  * has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % for 16k columns; but 5 to 18 % less for
@@ -69,30 +47,18 @@ FA__EVEN_KERNEL(_forward_plain, 256, 3)
 #define FA__PAIR_BLOCK_BYTES 3584
 #if FA__HEAVY
 #define FA__VARIANT _long
-#define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(16)
-#define FA_THREADS 1
 #define FA_PIECES 8
-#define FA_WHOLE 2
 #define FA_VECTOR 8
-#define FA__EVEN 1
-#include <fa/kernel/rows_gpu_parts.h>
-FA__EVEN_KERNEL(_forward_plain, 256, 3)
-#undef FA__LOOP
-#undef FA__VARIANT
+#define FA__MOST 256
+#define FA__RESIDENT 3
+#include <fa/kernel/rows_gpu_even.h>
 
 #define FA__VARIANT _pair
-#define FA__DIRECTIONS FA__ROWS_FORWARD
-#define FA_COLS FA__ROW_COLS(16)
-#define FA_THREADS 1
 #define FA_PIECES 4
-#define FA_WHOLE 2
-#define FA__EVEN 1
 #define FA__ABREAST 2
-#include <fa/kernel/rows_gpu_parts.h>
-FA__EVEN_KERNEL(_forward_plain, 256, 2)
-#undef FA__LOOP
-#undef FA__VARIANT
+#define FA__MOST 256
+#define FA__RESIDENT 2
+#include <fa/kernel/rows_gpu_even.h>
 #endif
 
 /* Rows that begin anywhere. */
@@ -277,7 +243,6 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 }
 #undef FA__ADD_WARPS
 #undef FA__SWEEP_SCRATCH
-#undef FA__EVEN_KERNEL
 #undef FA__HEAVY
 #undef FA__LONG_BYTES
 #undef FA__PAIR_BYTES
