@@ -30,7 +30,6 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
     const int keeps = FA__LOOP(_row_keeps)(&in, 1);
     int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
-    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
 
     FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, -INFINITY);
     FA__LOOP(_row_wait)();
@@ -38,11 +37,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
-        FA__LOOP(_row_ahead)(&in, piece);
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
         float base = FA__LOOP(__rise)(&max, &sum, from, count, p->scale_log2);
-        if (keeps && p->log && from != x)
-            for (int i = 0; i < count; i++) x[i] = from[i];
         factor = 1.0f;
         if (!p->log || !keeps) /* nobody needs x[] as it is */
             sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);

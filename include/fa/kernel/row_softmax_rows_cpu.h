@@ -57,11 +57,6 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 /* Backward, where elements are widened by instructions, and not of a logarithm: both looks at a row are straight from memory, and the
  * results go from registers to memory. */
 
-/* The elements of a block of which `left` are there, and zeros. */
-FA__FN const FA__ELEMENT *FA__LOOP(__filled)(FA__ELEMENT *rest, const FA__ELEMENT *from, int left) {
-    for (int i = 0; i < FA__LOOP(_row_BLOCK); i++) rest[i] = i < left ? from[i] : (FA__ELEMENT)0;
-    return rest;
-}
 /* The sum of y d of `real` elements. Those three pieces' lengths further on are asked for, two being as good. */
 FA__FN_CALLED float FA__LOOP(__product)(const FA__ELEMENT *y, const FA__ELEMENT *d, int real) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES) };
@@ -72,8 +67,10 @@ FA__FN_CALLED float FA__LOOP(__product)(const FA__ELEMENT *y, const FA__ELEMENT 
     for (int i = 0; i < real; i += FA__AT_ONCE) {
         const FA__ELEMENT *from_y = y + i, *from_d = d + i;
         FA__LOOP(_row__ask_block)((uintptr_t)from_y + ahead), FA__LOOP(_row__ask_block)((uintptr_t)from_d + ahead);
-        if (__builtin_expect(i + FA__AT_ONCE > real, 0))
-            from_y = FA__LOOP(__filled)(rest[0], from_y, real - i), from_d = FA__LOOP(__filled)(rest[1], from_d, real - i);
+        if (__builtin_expect(i + FA__AT_ONCE > real, 0)) { /* of both at once: a branch less */
+            from_y = FA__LOOP(_row__some)(rest[0], y, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
+            from_d = FA__LOOP(_row__some)(rest[1], d, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
+        }
         FA__LOOP(_row__shuffled)(a, from_y), FA__LOOP(_row__shuffled)(b, from_d);
         FA__UNROLL
         for (int j = 0; j < FA__VECTORS; j++) sum[j] = FA__CPU_OP(fma)(a[j], b[j], sum[j]);
@@ -91,8 +88,10 @@ FA__FN_CALLED void FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__ELEMENT *y, con
     for (int i = 0; i < real; i += FA__AT_ONCE) {
         const FA__ELEMENT *from_y = y + i, *from_d = d + i;
         FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
-        if (__builtin_expect(i + FA__AT_ONCE > real, 0))
-            from_y = FA__LOOP(__filled)(rest[0], from_y, real - i), from_d = FA__LOOP(__filled)(rest[1], from_d, real - i);
+        if (__builtin_expect(i + FA__AT_ONCE > real, 0)) {
+            from_y = FA__LOOP(_row__some)(rest[0], y, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
+            from_d = FA__LOOP(_row__some)(rest[1], d, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
+        }
         FA__LOOP(_row__block)(a, from_y), FA__LOOP(_row__block)(b, from_d);
         FA__UNROLL
         for (int j = 0; j < FA__VECTORS; j++) a[j] = a[j] * (b[j] - sums) * scales;

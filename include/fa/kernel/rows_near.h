@@ -69,19 +69,13 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     const float offset = base * scale_log2;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(scale_log2), offsets = FA__CPU_OP(splat)(-offset), bases = FA__CPU_OP(splat)(base);
     FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base);
-    FA__ELEMENT rest[FA__STRIDE];
+    FA__ELEMENT rest[FA__STRIDE], lowest;
+    fa_store_element(&lowest, 0, FA_DTYPE, -INFINITY);
     if (at_once) FA__LOOP(_row__ask)((uintptr_t)z + at_once, count);
     if (!(fabsf(offset) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
     *factor = FA__FUSED ? fa__exp2(-fmaf(base, scale_log2, -offset)) : 1.0f;
     for (int i = 0; i < count; i += FA__STRIDE) {
-        const FA__ELEMENT *from = z + i;
-        if (__builtin_expect(i + FA__STRIDE > count, 0)) {
-            for (int j = 0; j < FA__STRIDE; j++) {
-                if (i + j < count) rest[j] = from[j];
-                else fa_store_element(rest, j, FA_DTYPE, -INFINITY);
-            }
-            from = rest;
-        }
+        const FA__ELEMENT *from = FA__LOOP(_row__some)(rest, z, i, count, FA__STRIDE, lowest);
         if (evenly) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + evenly);
         if (to) FA__LOOP(_row__two)(&a, &b, from);
         else FA__LOOP(_row__pair)(&a, &b, from);

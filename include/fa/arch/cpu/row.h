@@ -70,15 +70,19 @@ FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, c
     memcpy(row + piece * FA__ROW(_LENGTH), x, sizeof *x * (size_t)FA__ROW(__real)(v, piece));
 }
 
+/* `count` elements from number `begin` on: where they are, or, if there are `real` before those are done, in `rest`, with `fill` behind. */
+FA__FN const FA__ELEMENT *FA__ROW(__some)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real, const int count, FA__ELEMENT fill) {
+    if (__builtin_expect(begin + count <= real, 1)) return from + begin;
+    for (int i = 0; i < count; i++) rest[i] = begin + i < real ? from[begin + i] : fill;
+    return rest;
+}
 /* A piece is gone through by whole vectors of elements, and then, if it does not end with one, by one of what is left and zeros: those
  * from `begin` on end at __end(), and are at __from(). */
 FA__FN int FA__ROW(__end)(int begin, int real) {
     return begin + FA__ROW(_LANES) > real ? begin + FA__ROW(_LANES) : real / FA__ROW(_LANES) * FA__ROW(_LANES);
 }
 FA__FN const FA__ELEMENT *FA__ROW(__from)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real) {
-    if (begin + FA__ROW(_LANES) <= real) return from + begin;
-    for (int i = 0; i < FA__ROW(_LANES); i++) rest[i] = begin + i < real ? from[begin + i] : (FA__ELEMENT)0;
-    return rest;
+    return FA__ROW(__some)(rest, from, begin, real, FA__ROW(_LANES), (FA__ELEMENT)0);
 }
 /* A vector of elements as floats. */
 FA__FN FA__CPU_OP(vec) FA__ROW(__vector)(const FA__ELEMENT *from) {

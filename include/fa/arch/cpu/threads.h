@@ -26,7 +26,7 @@ typedef struct fa__job {
     size_t stack_bytes; /* that run() needs beyond a few KB */
     int group;          /* blocks of an item */
     int threads;        /* to use, the caller's among them */
-    pthread_t caller;
+    pthread_t caller;   /* fa__job_run()'s */
 } fa__job;
 
 /* The next item, or -1. */
