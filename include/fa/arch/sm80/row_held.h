@@ -66,7 +66,7 @@ FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
 FA__FN void FA__ROW(_bring)(void *slot, const FA__ROW(_view) * v, int64_t piece) {
     const int at = v->thread * FA__ROW(_VECTOR), begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
     const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads + at;
-    if (v->whole || (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end)) {
+    if (FA__ROW(__no_ends)(v) || (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end)) {
         fa_sm80_copy16(fa_sm80_shared_address(slot), from, 16);
     } else {
         uint32_t raw[4] = {0, 0, 0, 0};
@@ -86,7 +86,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
 #endif
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        if (v->whole || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)) {
+        if (FA__ROW(__no_ends)(v) || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)) {
             uint32_t to = fa_sm80_shared_address(held->slots + j * held->apart);
             int bytes = FA__ROW(__there)(v, 0, j) ? 16 : 0;
             if (v->stream) fa_sm80_copy16_of(to, v->first + at, bytes, v->policy);

@@ -27,7 +27,7 @@ FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_
     }
     const int at = (part * v->threads + v->thread) * FA__ROW(_VECTOR);
     const char *from = (const char *)row + (piece * FA__ROW(_LENGTH) * v->threads - v->shift + at) * fa_dtype_bytes(dtype);
-    int begin = 0, end = 0, whole = v->whole && row;
+    int begin = 0, end = 0, whole = FA__ROW(__no_ends)(v) && row;
     if (!whole) {
         begin = piece == 0 ? v->shift : 0, end = row ? FA__ROW(__left)(v, piece) : 0;
         whole = at >= begin && at + FA__ROW(_VECTOR) <= end &&
