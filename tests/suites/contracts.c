@@ -247,6 +247,10 @@ static void errors(void) {
     problem p;
     char word[64];
 
+    fa_plan plan;
+    p = fresh(&half_causal, &s);
+    if (p.of.plan(&p.args, &plan) == FA_OK && plan.arch == 90) p.args.k.stride_seq = (int64_t)1 << 40, fails(&p, argument, "stride_seq is 1099511627776", "2^39");
+    else problem_delete(&p);
     p = fresh(&plain, &s), p.args.batch = -1, fails(&p, argument, "batch is -1", "0 or more");
     p = fresh(&plain, &s), p.args.heads = -4, fails(&p, argument, "heads is -4", "0 or more");
     p = fresh(&plain, &s), p.args.heads_kv = -2, fails(&p, argument, "heads_kv is -2", "0 or more");
@@ -378,6 +382,22 @@ static void zero_sizes(void) {
         tap_ok(!wrong, "no keys: o is 0 and lse -inf (%d wrong)", wrong);
     }
     problem_delete(&p);
+    /* Nothing of what hooks read by keys is there, not even before its first element. */
+    const instance *const by_key[] = {&bias, &half_key_bias, &key_bias, &document};
+    for (size_t i = 0; i < sizeof by_key / sizeof *by_key; i++) {
+        const shape few = shape_plain(2, 2, 1, 70, 0);
+        int wrong = 0;
+        p = fresh(by_key[i], &few);
+        p.args.k.data = p.args.v.data = NULL, p.args.bias = NULL, p.args.key_bias = NULL, p.args.document_k = NULL;
+        const fa_status status = p.of.forward(&p.args, 0);
+        problem_download(&p);
+        for (int row = 0; row < 2 * 2 * 70; row++) {
+            for (int c = 0; c < p.of.head_dim_v; c++) wrong += problem_get(&p, &p.o, &p.args.o, row / 140, row / 70 % 2, row % 70, c) != 0;
+            wrong += ((float *)(void *)(p.lse.host + PROBLEM_FRONT))[row] != -INFINITY;
+        }
+        tap_ok(status == FA_OK && !wrong, "no keys: %s needs no array of them, and gives 0 and -inf (%s, %d wrong)", by_key[i]->name, fa_status_string(status), wrong);
+        problem_delete(&p);
+    }
     tap_ok(c_plain_workspace(&a) == 0 && c_half_workspace(&a) == 0, "no workspace is needed: NULL is fine");
 }
 

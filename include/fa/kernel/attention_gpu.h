@@ -34,6 +34,7 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
 /* An empty kernel is told by its bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90
  * or sm_90a. */
 #define FA__EMPTY_THREADS 32
+#define FA__KEYLESS_THREADS 128
 
 #if FA__HAS_80
 #include <fa/kernel/attention_tiles.h>
@@ -215,3 +216,4 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
 #undef FA__CHOOSE_90
 #undef FA__FILL_90
 #undef FA__EMPTY_THREADS
+#undef FA__KEYLESS_THREADS

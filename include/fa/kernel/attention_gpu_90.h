@@ -16,22 +16,41 @@ static __global__ void __launch_bounds__(FA__EMPTY_THREADS)
 }
 #endif
 
+#if !FA__LONG
+/* Without keys O is 0 and lse -inf. The schedule begins a block with a tile, and hooks have no key to be asked about: not even the last one,
+ * which stands for those beyond the end. */
+static __global__ void __launch_bounds__(FA__KEYLESS_THREADS) FA__ATTN(__keyless_kernel)(const __grid_constant__ FA__PARAMS p) {
+#if FA__FILL_90
+    enum { FA__VECTORS = FA_HEAD_DIM_V * (int)sizeof(FA__ELEMENT) / 16 };
+    const uint32_t zeros[4] = {0, 0, 0, 0};
+    const fa_box box = FA__ATTN(__box)(&p, blockIdx.x, FA_BLOCK_M);
+    const fa_tensor *o = &p.args.o;
+    char *head = (char *)o->data + (box.batch * o->stride_batch + box.head * o->stride_head) * (int64_t)sizeof(FA__ELEMENT);
+    FA__ROLL
+    for (int i = (int)threadIdx.x; i < (box.queries.end - box.queries.begin) * FA__VECTORS; i += FA__KEYLESS_THREADS) {
+        const int query = box.queries.begin + i / FA__VECTORS, vector = i % FA__VECTORS;
+        fa_sm80_store16(head + query * o->stride_seq * (int64_t)sizeof(FA__ELEMENT) + vector * 16, zeros);
+        if (p.args.lse && vector == 0) p.args.lse[((int64_t)box.batch * p.args.heads + box.head) * p.args.seqlen_q + query] = -INFINITY;
+    }
+#else
+    (void)p;
+#endif
+}
+#endif
+
 static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__LOOP(_launch) launch;
     int device, processors;
     fa_status status = FA__ATTN(__prepare)(args, &launch.p, FA_BLOCK_M);
     if (status != FA_OK || launch.p.items == 0) return status;
     const fa_attention_args *a = &launch.p.args;
-    memset(&launch.k, 0, sizeof launch.k);
-    memset(&launch.v, 0, sizeof launch.v);
+    if (a->seqlen_k == 0)
+        return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__ATTN(__keyless_kernel), launch.p.items, FA__KEYLESS_THREADS, 0, 0, &launch.p,
+                          stream);
     if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
-    if (a->seqlen_k > 0) {
-        if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK)
-            return status;
-        if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK)
-            return status;
-    }
+    if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+    if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (error != cudaSuccess)
@@ -44,6 +63,11 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
     if (status != FA_OK || !plan) return status;
+    const fa_attention_args *a = &p->args;
+    const fa_tensor *const mapped[4] = {&a->q, &a->o, &a->k, &a->v};
+    for (int i = 0; p->items > 0 && i < (a->seqlen_k > 0 ? 4 : 2); i++)
+        if ((status = fa__mappable(FA__STR(FA__ATTN()), *mapped[i], a->batch, i < 2 ? a->heads : a->heads_kv, i < 2 ? a->seqlen_q : a->seqlen_k)) != FA_OK)
+            return status;
     FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__LOOP(_groups) * 4);
     plan->schedule = "sm_90a";
     plan->arch = 90;

@@ -22,9 +22,7 @@ static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
     int64_t length[FA__SAMPLES], most = 0, sum = 0;
     uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES, count = 0, longest = 0;
     for (uint32_t block = 0; block < blocks; block += step, count++) {
-        fa_range keys = {0, 0};
-        fa_box box = FA__ATTN(__block)(p, 0, block, FA_BLOCK_M);
-        if (p->args.seqlen_k > 0) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+        fa_range keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), FA__ATTN(__block)(p, 0, block, FA_BLOCK_M));
         length[count] = keys.begin < keys.end ? keys.end - keys.begin + FA_BLOCK_N : FA_BLOCK_N;
         most = length[count] > most ? length[count] : most;
         sum += length[count];

@@ -171,14 +171,12 @@ typedef struct FA__LOOP(_launch) {
 
 #include <fa/kernel/attention_planner.h>
 
-/* Expects a tile at a barrier and starts its copy; `load` is the call. Without keys there is no tensor to map. */
+/* Expects a tile at a barrier and starts its copy; `load` is the call. */
 #define FA__BRING(of, which, load) \
     do { \
         uint32_t full = fa_sm90_shared_address(&(of)->full); \
-        if (launch->p.args.seqlen_k > 0) { \
-            fa_sm90_mbarrier_expect(full, FA__LOOP(which)); \
-            load; \
-        } else fa_sm90_mbarrier_arrive(full); \
+        fa_sm90_mbarrier_expect(full, FA__LOOP(which)); \
+        load; \
     } while (0)
 
 /* Follows the notes, and brings each tile of K once a buffer is free. */
@@ -528,10 +526,8 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
     int thread = (int)threadIdx.x, group = fa_sm90_uniform(thread / 128);
     if (thread == 0) {
         fa_sm90_prefetch_map(&launch->q);
-        if (launch->p.args.seqlen_k > 0) { /* else there is nothing to map */
-            fa_sm90_prefetch_map(&launch->k);
-            fa_sm90_prefetch_map(&launch->v);
-        }
+        fa_sm90_prefetch_map(&launch->k);
+        fa_sm90_prefetch_map(&launch->v);
         for (int i = 0; i < FA__LOOP(_groups); i++) {
             for (int j = 0; j < FA__LOOP(_q_stages); j++) {
                 fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].full), 1);

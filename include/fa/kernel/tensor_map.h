@@ -14,9 +14,30 @@ typedef struct fa_tensor_map {
 } __attribute__((aligned(64))) fa_tensor_map;
 
 /** @cond PRIVATE */
+/* Whether there can be a map of the tensor. Strides of dimensions of size 1 are not looked at. */
+static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch, int heads, int seqlen) {
+    if (batch < 1 || heads < 1 || seqlen < 1)
+        return FA__FAIL(FA_ERROR_ARGUMENT,
+                        "%s: a tensor map of %d batches, %d heads and %d rows: each must be 1 or more", name, batch,
+                        heads, seqlen);
+    if (!tensor.data || (uintptr_t)tensor.data % 16 != 0)
+        return FA__FAIL(FA_ERROR_ARGUMENT, "%s: data is %p: a tensor map needs an address aligned to 16 bytes", name,
+                        tensor.data);
+    for (int i = 0; i < 3; i++) {
+        const char *const which[3] = {"seq", "head", "batch"};
+        const int size[3] = {seqlen, heads, batch};
+        const int64_t stride[3] = {tensor.stride_seq, tensor.stride_head, tensor.stride_batch};
+        if (size[i] > 1 && (stride[i] < 0 || stride[i] % 8 != 0 || stride[i] >= (int64_t)1 << 39))
+            return FA__FAIL(
+                FA_ERROR_ARGUMENT,
+                "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8",
+                name, which[i], (long long)stride[i]);
+    }
+    return FA_OK;
+}
+
 /* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
- * the 128-byte swizzle; what a box has outside the tensor arrives as zeros. Strides of dimensions of size 1 are not
- * looked at. The driver's function is found through the runtime, and its enumerations are written out here, so that
+ * the 128-byte swizzle; what a box has outside the tensor arrives as zeros. The driver's function is found through the runtime, and its enumerations are written out here, so that
  * neither cuda.h nor libcuda is needed (CUDA driver API, cuTensorMapEncodeTiled). */
 static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
                                                  int batch, int heads, int seqlen, int cols, int box_rows) {
@@ -33,25 +54,8 @@ static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map
                                 int interleave, int swizzle, int promotion, int outside);
     static void *encode = NULL;
     void *entry;
-    if (batch < 1 || heads < 1 || seqlen < 1)
-        return FA__FAIL(FA_ERROR_ARGUMENT,
-                        "%s: a tensor map of %d batches, %d heads and %d rows: each must be 1 or more", name, batch,
-                        heads, seqlen);
-    if (!tensor.data || (uintptr_t)tensor.data % 16 != 0)
-        return FA__FAIL(FA_ERROR_ARGUMENT, "%s: data is %p: a tensor map needs an address aligned to 16 bytes", name,
-                        tensor.data);
-    for (int i = 0; i < 3; i++) {
-        const char *const which[3] = {"seq", "head", "batch"};
-        int64_t value = i == 0 ? tensor.stride_seq : i == 1 ? tensor.stride_head : tensor.stride_batch;
-        if ((i == 0   ? seqlen
-             : i == 1 ? heads
-                      : batch) > 1 &&
-            (value < 0 || value % 8 != 0 || value >= (int64_t)1 << 39))
-            return FA__FAIL(
-                FA_ERROR_ARGUMENT,
-                "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8",
-                name, which[i], (long long)value);
-    }
+    fa_status status = fa__mappable(name, tensor, batch, heads, seqlen);
+    if (status != FA_OK) return status;
     cudaError_t error = fa__driver("cuTensorMapEncodeTiled", &encode, &entry);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding cuTensorMapEncodeTiled in the driver");
     uint64_t size[4] = {(uint64_t)cols, (uint64_t)seqlen, (uint64_t)heads, (uint64_t)batch};
