@@ -140,8 +140,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     if ((status = fa__check_rows(name, a->rows, a->cols, a->threads)) != FA_OK) return status;
     FA__CHECK(a->label_smoothing >= 0.0f && a->label_smoothing <= 1.0f, "%s: label_smoothing is %g: between 0 and 1 is needed", name,
               (double)a->label_smoothing);
-    FA__CHECK(a->z_loss >= 0.0f && a->z_loss < 1e30f, "%s: z_loss is %g: 0 or more is needed, up to 1e30", name, (double)a->z_loss);
-    FA__CHECK(a->softcap == 0.0f || (a->softcap > 1e-30f && a->softcap < 1e30f),
+    FA__CHECK(a->z_loss >= 0.0f && a->z_loss <= 1e30f, "%s: z_loss is %g: 0 or more is needed, up to 1e30", name, (double)a->z_loss);
+    FA__CHECK(a->softcap == 0.0f || (a->softcap >= 1e-30f && a->softcap <= 1e30f),
               "%s: softcap is %g: between 1e-30 and 1e30 is needed (0 means none)", name, (double)a->softcap);
     if ((status = fa__check_matrix(name, "logits", a->logits, a->rows, a->cols, bytes, 0)) != FA_OK) return status;
     if (backward && (status = fa__check_matrix(name, "d_logits", a->d_logits, a->rows, a->cols, bytes, 1)) != FA_OK) return status;

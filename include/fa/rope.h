@@ -46,7 +46,8 @@
  * Tensors are those of fa.h without their rule of 16 bytes: data is aligned to its elements, and strides are any. A written
  * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
  * in fp32, rounded once. Without tables, angles are computed in 64-bit fixed point, of turns, in which nothing is lost by
- * reducing them: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-6 at every int.
+ * reducing them: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (below
+ * 3e-6, of up to 256 elements, where long double is no wider than double).
  */
 #include <fa/fa.h>
 
@@ -91,11 +92,12 @@ typedef struct fa__rope_angles {
     uint64_t power[FA__ROPE_POWERS]; /* ratio^(2^i): of the angles of neighbouring pairs, 2^i times */
 } fa__rope_angles;
 
+/* With the bits that fractions have: those of a double would be 10^-16 off, and 2 * 10^9 positions are that many times as far. */
 static inline FA_UNUSED fa__rope_angles fa__rope_angles_of(double base, int rotary_dim) {
-    fa__rope_angles a;
-    for (int i = 0; i < FA__ROPE_POWERS; i++) {
-        double power = ldexp(pow(base, -ldexp(1.0, i + 1) / rotary_dim), 64);
-        a.power[i] = power < 18446744073709549568.0 ? (uint64_t)power : UINT64_MAX;
+    fa__rope_angles a = {{0}};
+    for (int i = 0; rotary_dim >> (i + 1); i++) { /* no pair needs more */
+        long double power = ldexpl(powl((long double)base, -ldexpl(1.0L, i + 1) / (long double)rotary_dim), 64);
+        a.power[i] = power < 18446744073709551615.0L ? (uint64_t)power : UINT64_MAX;
     }
     return a;
 }
@@ -243,7 +245,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
               a->interleaved);
     FA__CHECK(!a->cos == !a->sin, "%s: %s is NULL and %s is not: both tables are needed, or base", name, a->cos ? "sin" : "cos",
               a->cos ? "cos" : "sin");
-    FA__CHECK(a->cos || a->base == 0.0f || (a->base > 1.0f && a->base < 1e30f), "%s: base is %g: more than 1 is needed, up to 1e30 (0 means 10000)",
+    FA__CHECK(a->cos || a->base == 0.0f || (a->base > 1.0f && a->base <= 1e30f), "%s: base is %g: more than 1 is needed, up to 1e30 (0 means 10000)",
               name, (double)a->base);
     FA__CHECK(a->table_rows >= 0, "%s: table_rows is %d: 0 (not known) or more is needed", name, a->table_rows);
     const struct {
@@ -294,6 +296,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     p.by_inner = fa__divider_of((uint32_t)p.inner), p.by_outer = fa__divider_of((uint32_t)p.outer);
     /* Teams begin at the first element of a half, wherever that is: no alignment shifts what they hold. */
     p.cut = fa__cut(&p.rows, tokens * p.groups, p.second, bytes, 1, FA__ROWS(__cut_forward));
+    p.rows.even &= ((uintptr_t)p.cos | (uintptr_t)p.sin) % 16 == 0; /* whose rows are as long as halves are, and read as theirs */
     p.rows.even &= rotary_dim == p.head_dim && p.second == p.half && p.second * bytes % 16 == 0;
     for (int i = 0; i < 2; i++) p.rows.even &= fa__rope_aligned(&p.from[i], bytes) && fa__rope_aligned(&p.to[i], bytes);
     int64_t step = (p.head_dim - rotary_dim + p.cut.count - 1) / p.cut.count, line = 128 / bytes;

@@ -102,7 +102,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_row_softmax_args *a, int ba
     fa_status status;
     FA__CHECK(a, "%s: args is NULL: point it to an fa_row_softmax_args", name);
     if ((status = fa__check_rows(name, a->rows, a->cols, a->threads)) != FA_OK) return status;
-    FA__CHECK(a->temperature == 0.0f || (a->temperature > 1e-30f && a->temperature < 1e30f),
+    FA__CHECK(a->temperature == 0.0f || (a->temperature >= 1e-30f && a->temperature <= 1e30f),
               "%s: temperature is %g: between 1e-30 and 1e30 is needed (0 means 1)", name, (double)a->temperature);
     FA__CHECK(a->log == 0 || a->log == 1, "%s: log is %d: 0 (softmax) or 1 (its logarithm) is needed", name, a->log);
     if (!backward && (status = fa__check_matrix(name, "x", a->x, a->rows, a->cols, bytes, 0)) != FA_OK) return status;

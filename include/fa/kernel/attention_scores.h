@@ -35,16 +35,19 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
         query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
-    float distance[FA__LOOP(_qk_ROWS)];
+    float distance[FA__LOOP(_qk_ROWS)], last[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         distance[r] = (float)(first - query[r] - (p->args.seqlen_k - p->args.seqlen_q));
+        last[r] = (float)(p->args.seqlen_q - 1 - query[r]);
+    }
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         int offset = FA__LOOP(_qk_col_offset)(c);
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-        *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, distance[r] + (float)offset, masked, edge);
+        const float far = distance[r] + (float)offset; /* at the edge no farther than the last key, which hooks are told of */
+        *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, edge ? fminf(far, last[r]) : far, masked, edge);
     }
 }
 

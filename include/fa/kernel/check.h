@@ -51,6 +51,7 @@ static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, 
     return FA_OK;
 }
 
+#define FA__LONGEST (INT32_MAX - 1023)
 static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, const fa_attention_args *a) {
     fa_status status;
     FA__CHECK(a, "%s: args is NULL: point it to an fa_attention_args", of->name);
@@ -59,11 +60,14 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     FA__CHECK(a->heads_kv >= 0, "%s: heads_kv is %d: 0 or more is needed", of->name, a->heads_kv);
     FA__CHECK(a->seqlen_q >= 0, "%s: seqlen_q is %d: 0 or more is needed", of->name, a->seqlen_q);
     FA__CHECK(a->seqlen_k >= 0, "%s: seqlen_k is %d: 0 or more is needed", of->name, a->seqlen_k);
+    /* So that the end of a tile that holds the last of them is an int. */
+    FA__CHECK(a->seqlen_q <= FA__LONGEST, "%s: seqlen_q is %d: at most %d are possible", of->name, a->seqlen_q, FA__LONGEST);
+    FA__CHECK(a->seqlen_k <= FA__LONGEST, "%s: seqlen_k is %d: at most %d are possible", of->name, a->seqlen_k, FA__LONGEST);
     FA__CHECK(a->heads == 0 || (a->heads_kv > 0 && a->heads % a->heads_kv == 0),
               "%s: heads is %d and heads_kv is %d: heads must be a multiple of heads_kv", of->name, a->heads, a->heads_kv);
     FA__CHECK(isfinite(a->scale), "%s: scale is %g: a finite number is needed (0 means 1/sqrt(%d))", of->name, (double)a->scale,
               of->head_dim);
-    FA__CHECK(a->scale == 0.0f || (fabsf(a->scale) > 1e-30f && fabsf(a->scale) < 1e30f),
+    FA__CHECK(a->scale == 0.0f || (fabsf(a->scale) >= 1e-30f && fabsf(a->scale) <= 1e30f),
               "%s: scale is %g: between 1e-30 and 1e30 in size is needed (0 means 1/sqrt(%d))", of->name, (double)a->scale,
               of->head_dim);
     FA__CHECK(a->threads >= 0, "%s: threads is %d: 0 (all) or more is needed", of->name, a->threads);
@@ -92,7 +96,7 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     if (of->needs & FA__NEED_ALIBI)
         FA__CHECK(a->alibi_slopes, "%s: alibi_slopes is NULL: fa_alibi needs %d floats, one a head", of->name, a->heads);
     if (of->needs & FA__NEED_SOFTCAP)
-        FA__CHECK(a->softcap > 1e-30f && a->softcap < 1e30f, "%s: softcap is %g: fa_softcap needs a cap from 1e-30 to 1e30",
+        FA__CHECK(a->softcap >= 1e-30f && a->softcap <= 1e30f, "%s: softcap is %g: fa_softcap needs a cap from 1e-30 to 1e30",
                   of->name, (double)a->softcap);
     if (of->needs & FA__NEED_BIAS) {
         FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
@@ -109,6 +113,7 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     }
     return FA_OK;
 }
+#undef FA__LONGEST
 /** @endcond */
 
 #endif
