@@ -64,14 +64,15 @@ cmakedir     = $(PREFIX)/share/cmake/fa
 prefix-is-usable:
 	@case "$(PREFIX)" in /*) ;; *) echo "install: PREFIX is '$(PREFIX)': an absolute path is needed" >&2; exit 1 ;; esac
 	@case "$(PREFIX)" in *[[:space:]]*) echo "install: PREFIX is '$(PREFIX)': pkg-config takes no blanks in it" >&2; exit 1 ;; esac
+	@case "$(PREFIX)" in *['&|\\']*) echo "install: PREFIX is '$(PREFIX)': there must be none of & | \\ in it" >&2; exit 1 ;; esac
 .PHONY: prefix-is-usable
 
 install: prefix-is-usable
 	@for header in $(headers); do \
 	    file="$(DESTDIR)$(includedir)/$$header"; \
-	    mkdir -p "$${file%/*}" && cp include/$$header "$$file" && chmod 644 "$$file" || exit 1; \
+	    (umask 022; mkdir -p "$${file%/*}") && cp include/$$header "$$file" && chmod 644 "$$file" || exit 1; \
 	done
-	@mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)"
+	@umask 022; mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)"
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cmake/fa.pc.in \
 	    > "$(DESTDIR)$(pkgconfigdir)/fa.pc"
 	@sed -e 's|@VERSION@|$(VERSION)|' cmake/fa-config-version.cmake.in > "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"

@@ -4,7 +4,7 @@
 # NVCC=      leaves out what needs nvcc
 
 # It is of no use without g++, unless it was told to take another (NVCC_CCBIN).
-ifndef NVCC
+ifeq ($(origin NVCC),undefined)
 NVCC     := $(if $(NVCC_CCBIN)$(shell command -v g++ 2>/dev/null),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 endif
 

@@ -175,7 +175,7 @@ fa_status NAME_forward(const fa_attention_args *args, fa_stream stream);
  *  On a GPU, with a mask, it counts the tiles there, on the default stream, and waits: not for graph captures.
  *  @param args the arguments that NAME_forward() would get
  *  @param plan written
- *  @return as NAME_forward() */
+ *  @return as NAME_forward(); but an instance of one schedule without a mask needs no device to say so */
 fa_status NAME_plan(const fa_attention_args *args, fa_plan *plan);
 
 /** Bytes of workspace that NAME_forward() needs with these arguments: 0 in this version.
@@ -1195,7 +1195,7 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
  *  Its derivative by the score. */
 
 /** @fn float fa_softcap(const void *user, float score, fa_index at)
- *  Score hook: softcap * tanh(score / softcap). Caps above 1e8 act like 1e8: scores up to 4e4 stay what they are as floats. */
+ *  Score hook: softcap * tanh(score / softcap). By itself it takes caps from 1e-30 to 1e8, which leaves scores up to 4e4 what they are as floats. */
 /** @fn float fa_softcap_grad(const void *user, float score, fa_index at)
  *  Its derivative by the score. */
 

@@ -26,6 +26,7 @@
  * A hook runs on every element: it should be a few instructions without branches, which the compiler then makes vectors
  * of on the CPU. The shipped ones compute in fp32; on the CPU the largest errors of
  * fa_silu and fa_gelu are 5e-7 of the value above 0 and 1e-7 below it, those of their derivatives 1e-6. NaN stays NaN.
+ * fa_silu of -inf is NaN on GPUs, as unfused, and may be a number next to 0 on the CPU.
  */
 #ifndef FA_ACTIVATION_H
 #define FA_ACTIVATION_H

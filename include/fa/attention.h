@@ -48,7 +48,6 @@
  * and waits for the answer. NAME_workspace() is 0 in this version.
  */
 #include <fa/fa.h>
-#include <fa/arch/operand.h>
 #include <fa/kernel/check.h>
 #include <fa/kernel/divider.h>
 #include <fa/mask.h>
@@ -112,10 +111,10 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
  * known to be bounded. */
 #define FA__WIDE_SCORE (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP)
 /* What a worker computes of q k, and the unit of it: a soft cap leaves tanh alone to the worker, in units of the cap, which the
- * factors of product and exponent have in them. A cap above 1e8 acts like 1e8. */
+ * factors of product and exponent have in them. */
 #if FA__SCORE_NEEDS == FA__NEED_SOFTCAP
 #define FA__SCORE_OF(p, x, at) fa__tanh((x) * (p)->scale, (at).dtype)
-#define FA__SCORE_UNIT(args) ((args)->softcap < 1e8f ? (args)->softcap : 1e8f)
+#define FA__SCORE_UNIT(args) ((args)->softcap)
 #elif FA__HAS_SCORE
 #define FA__SCORE_OF(p, x, at) FA_SCORE(FA__USER(p), (x) * (p)->scale, at)
 #define FA__SCORE_UNIT(args) 1.0f
@@ -238,7 +237,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     memset(p, 0, sizeof *p);
     p->args = *args;
 #if FA__HAS_USER
-    memcpy(&p->user, args->user, sizeof p->user);
+    memcpy((void *)&p->user, args->user, sizeof p->user); /* FA_USER_ARGS may be const */
 #endif
     float scale = args->scale == 0.0f ? 1.0f / sqrtf((float)FA_HEAD_DIM) : args->scale;
 #if FA__HAS_SCORE

@@ -19,7 +19,8 @@
  *
  * // Logits become their gradients.
  * static fa_status run(fa_bf16 *logits, const int *targets, float *loss, float *lse, int64_t rows, int64_t cols, fa_stream stream) {
- *     fa_cross_entropy_args a = {0};
+ *     fa_cross_entropy_args a;
+ *     memset(&a, 0, sizeof a);
  *     a.logits = a.d_logits = fa_matrix_of(logits, cols);
  *     a.targets = targets, a.loss = loss, a.lse = lse;
  *     a.rows = rows, a.cols = cols;
@@ -52,7 +53,7 @@
  * A row whose target is ignore_index has the loss 0 and the gradient 0, whatever is in it; its lse is written. A row
  * whose target is no class otherwise (below 0, or cols or more) has the loss NaN and a gradient of NaN; nothing is read at
  * such a target. A logit of -inf is a class of the probability 0 (without a soft cap, which makes it -softcap). A row of
- * nothing but -inf, or with a NaN or +inf, has the loss NaN and a gradient of NaN, as in the unfused computation.
+ * nothing but -inf, or with a NaN or (without a soft cap) +inf, has the loss NaN and a gradient of NaN, as in the unfused computation.
  */
 #include <fa/fa.h>
 
@@ -143,8 +144,9 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     FA__CHECK(a->z_loss >= 0.0f && a->z_loss <= 1e30f, "%s: z_loss is %g: 0 or more is needed, up to 1e30", name, (double)a->z_loss);
     FA__CHECK(a->softcap == 0.0f || (a->softcap >= 1e-30f && a->softcap <= 1e30f),
               "%s: softcap is %g: between 1e-30 and 1e30 is needed (0 means none)", name, (double)a->softcap);
-    if ((status = fa__check_matrix(name, "logits", a->logits, a->rows, a->cols, bytes, 0)) != FA_OK) return status;
-    if (backward && (status = fa__check_matrix(name, "d_logits", a->d_logits, a->rows, a->cols, bytes, 1)) != FA_OK) return status;
+    const fa__matrix_use all[] = {{"logits", a->logits, 1, 0}, {"d_logits", a->d_logits, backward, 1}};
+    if ((status = fa__check_matrices(name, all, 2, a->rows, a->cols, bytes)) != FA_OK) return status;
+    FA__CHECK(backward || !a->loss || a->loss != a->lse, "%s: loss and lse are both %p: two arrays are needed", name, (void *)a->lse);
     const struct {
         const char *name;
         const void *data;

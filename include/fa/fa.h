@@ -400,4 +400,6 @@ FA_HOOK void fa_store_element(void *data, int64_t i, int dtype, float x) {
     else ((float *)data)[i] = x;
 }
 
+#include <fa/arch/operand.h> /* the values of parameters */
+
 #endif

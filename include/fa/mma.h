@@ -87,7 +87,6 @@
  * operand into two tf32 ones, Ootomo and Yokota (arXiv 2203.03341).
  */
 #include <fa/fa.h>
-#include <fa/arch/operand.h>
 
 #include <fa/arch/begin.h>
 #define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)

@@ -15,7 +15,8 @@
  * #include <fa/rmsnorm.h>   // defines rms_forward(), rms_backward(), rms_workspace()
  *
  * static fa_status run(const fa_bf16 *x, fa_bf16 *y, const float *gamma, int64_t rows, int64_t cols, fa_stream stream) {
- *     fa_rmsnorm_args a = {0};
+ *     fa_rmsnorm_args a;
+ *     memset(&a, 0, sizeof a);
  *     a.x = fa_matrix_of(x, cols), a.y = fa_matrix_of(y, cols);
  *     a.gamma = gamma, a.eps = 1e-5f;
  *     a.rows = rows, a.cols = cols;

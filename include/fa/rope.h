@@ -17,7 +17,8 @@
  *
  * // One new token for each sequence, in place; base 10000.
  * static fa_status run(fa_bf16 *q, fa_bf16 *k, int batch, int heads, int heads_kv, int tokens_before, fa_stream stream) {
- *     fa_rope_args a = {0};
+ *     fa_rope_args a;
+ *     memset(&a, 0, sizeof a);
  *     a.q = a.q_out = fa_tensor_bshd(q, heads, 1, 128), a.k = a.k_out = fa_tensor_bshd(k, heads_kv, 1, 128);
  *     a.batch = batch, a.heads = heads, a.heads_kv = heads_kv, a.seqlen = 1, a.head_dim = 128;
  *     a.offset = tokens_before;
@@ -140,6 +141,8 @@ static inline FA_UNUSED fa_status fa__check_rope_stride(const char *name, const 
                                                         int size, int head_dim, int written) {
     if (size <= 1) return FA_OK; /* never multiplied by anything but 0 */
     FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", name, tensor, which, (long long)stride);
+    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %d would begin more than 2^48 elements behind the first", name,
+              tensor, which, (long long)stride, size);
     FA__CHECK(!written || stride >= head_dim, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other", name,
               tensor, which, (long long)stride, head_dim);
     return FA_OK;
@@ -270,6 +273,12 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k", k, a, heads_kv, bytes, backward)) != FA_OK) return status;
     if ((status = fa__check_rope_tensor(name, backward ? "d_q" : "q_out", q_out, a, a->heads, bytes, 1)) != FA_OK) return status;
     if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k_out", k_out, a, heads_kv, bytes, 1)) != FA_OK) return status;
+    for (int i = 0; i < 2; i++) {
+        const fa_tensor *in = i ? k : q, *out = i ? k_out : q_out;
+        const int of = i ? heads_kv : a->heads;
+        FA__CHECK(!in->data || in->data != out->data || ((a->batch < 2 || in->stride_batch == out->stride_batch) && (of < 2 || in->stride_head == out->stride_head) && (a->seqlen < 2 || in->stride_seq == out->stride_seq)),
+                  "%s: %s_out is written in place of %s with other strides: the same are needed", name, i ? "k" : "q", i ? "k" : "q");
+    }
     FA__CHECK((int64_t)a->heads + heads_kv <= INT32_MAX, "%s: heads is %d and heads_kv is %d: together %d or less are needed", name, a->heads,
               heads_kv, INT32_MAX);
     const int64_t tokens = (int64_t)a->batch * a->seqlen;

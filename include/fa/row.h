@@ -102,7 +102,6 @@
  */
 #include <fa/fa.h>
 
-#include <fa/arch/operand.h>
 #include <fa/kernel/team.h>
 #include <fa/philox.h>
 

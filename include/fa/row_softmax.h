@@ -13,7 +13,8 @@
  * #include <fa/row_softmax.h>   // defines soft_forward(), soft_backward(), soft_workspace()
  *
  * static fa_status run(const fa_bf16 *x, fa_bf16 *y, int64_t rows, int64_t cols, fa_stream stream) {
- *     fa_row_softmax_args a = {0};
+ *     fa_row_softmax_args a;
+ *     memset(&a, 0, sizeof a);
  *     a.x = fa_matrix_of(x, cols), a.y = fa_matrix_of(y, cols);
  *     a.rows = rows, a.cols = cols;
  *     return soft_forward(&a, stream);
@@ -105,10 +106,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_row_softmax_args *a, int ba
     FA__CHECK(a->temperature == 0.0f || (a->temperature >= 1e-30f && a->temperature <= 1e30f),
               "%s: temperature is %g: between 1e-30 and 1e30 is needed (0 means 1)", name, (double)a->temperature);
     FA__CHECK(a->log == 0 || a->log == 1, "%s: log is %d: 0 (softmax) or 1 (its logarithm) is needed", name, a->log);
-    if (!backward && (status = fa__check_matrix(name, "x", a->x, a->rows, a->cols, bytes, 0)) != FA_OK) return status;
-    if ((status = fa__check_matrix(name, "y", a->y, a->rows, a->cols, bytes, !backward)) != FA_OK) return status;
-    if (backward && (status = fa__check_matrix(name, "d_y", a->d_y, a->rows, a->cols, bytes, 0)) != FA_OK) return status;
-    if (backward && (status = fa__check_matrix(name, "d_x", a->d_x, a->rows, a->cols, bytes, 1)) != FA_OK) return status;
+    const fa__matrix_use all[] = {{"x", a->x, !backward, 0}, {"y", a->y, 1, !backward}, {"d_y", a->d_y, backward, 0}, {"d_x", a->d_x, backward, 1}};
+    if ((status = fa__check_matrices(name, all, 4, a->rows, a->cols, bytes)) != FA_OK) return status;
     if (a->rows == 0 || a->cols == 0) return FA_OK;
     memset(&p, 0, sizeof p);
     p.rows.rows = a->rows;

@@ -15,7 +15,8 @@
  *
  * // Both factors from one product: (rows, 2 cols), gate in the left half.
  * static fa_status run(const fa_bf16 *gate_up, fa_bf16 *y, int64_t rows, int64_t cols, fa_stream stream) {
- *     fa_swiglu_args a = {0};
+ *     fa_swiglu_args a;
+ *     memset(&a, 0, sizeof a);
  *     a.gate = fa_matrix_of(gate_up, 2 * cols), a.up = fa_matrix_of(gate_up + cols, 2 * cols);
  *     a.y = fa_matrix_of(y, cols);
  *     a.rows = rows, a.cols = cols;
@@ -126,19 +127,11 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
     FA__CHECK(a, "%s: args is NULL: point it to an fa_swiglu_args", name);
     if ((status = fa__check_rows(name, a->rows, a->cols, a->threads)) != FA_OK) return status;
     FA__CHECK(!FA__HAS_USER || a->user, "%s: user is NULL: it must point to the FA_USER_ARGS that the activation reads", name);
-    const struct {
-        const char *name;
-        fa_matrix matrix;
-        int written;
-    } all[] = {{"gate", a->gate, 0}, {"up", a->up, 0},         {"y", a->y, 1},
-               {"d_y", a->d_y, 0},   {"d_gate", a->d_gate, 1}, {"d_up", a->d_up, 1}};
-    for (int i = 0; i < 6; i++)
-        if ((i < 2 || backward == (i > 2)) &&
-            (status = fa__check_matrix(name, all[i].name, all[i].matrix, a->rows, a->cols, bytes, all[i].written)) != FA_OK)
-            return status;
+    const fa__matrix_use all[] = {{"gate", a->gate, 1, 0},        {"up", a->up, 1, 0},
+                                  {"y", a->y, !backward, 1},      {"d_y", a->d_y, backward, 0},
+                                  {"d_gate", a->d_gate, backward, 1}, {"d_up", a->d_up, backward, 1}};
+    if ((status = fa__check_matrices(name, all, 6, a->rows, a->cols, bytes)) != FA_OK) return status;
     if (a->rows == 0 || a->cols == 0) return FA_OK;
-    FA__CHECK(!backward || a->d_gate.data != a->d_up.data, "%s: d_gate.data and d_up.data are both %p: two matrices are needed", name,
-              a->d_up.data);
     memset(&p, 0, sizeof p);
     p.gate = a->gate, p.up = a->up, p.y = a->y, p.d_y = a->d_y, p.d_gate = a->d_gate, p.d_up = a->d_up;
 #if FA__HAS_USER

@@ -92,6 +92,52 @@
 #define FA_SCORE test_holes
 #include <fa/attention.h>
 
+/* What hooks are told lies inside the sequences, and the distance is that of the key: here, one that says so if not. */
+struct spied {
+    int *outside, queries, keys;
+};
+FA_HOOK float spy(const struct spied *user, float score, fa_index at) {
+    const int inside = at.key >= 0 && at.key < user->keys && at.query >= 0 && at.query < user->queries;
+    if (!inside || at.distance != (float)(at.key - at.query - (user->keys - user->queries))) *user->outside = 1;
+    return score;
+}
+#define FA_NAME c_spy_f32
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 16
+#define FA_SCORE spy
+#define FA_USER_ARGS struct spied
+#include <fa/attention.h>
+#define FA_NAME c_spy
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE spy
+#define FA_USER_ARGS struct spied
+#include <fa/attention.h>
+#define FA_NAME c_spy_causal
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_causal
+#define FA_SCORE spy
+#define FA_USER_ARGS const struct spied
+#include <fa/attention.h>
+#if defined(__CUDACC__) /* the other schedule of a GPU that has two */
+#define FA_NAME c_spy_80
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE spy
+#define FA_USER_ARGS struct spied
+#define FA_ARCH 80
+#include <fa/attention.h>
+#define FA_NAME c_spy_80_causal
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_causal
+#define FA_SCORE spy
+#define FA_USER_ARGS struct spied
+#define FA_ARCH 80
+#include <fa/attention.h>
+#endif
+
 /* The first 200 keys are visited and hidden, and every third query sees nothing. */
 enum { LATE = 200 };
 FA_HOOK int late_keep(const FA_USER_ARGS *user, fa_index at) {
@@ -200,6 +246,13 @@ static const instance with_hidden = INSTANCE(c_hidden, full, none, FA_F32, 16);
 static const instance elsewhere = INSTANCE(c_elsewhere, causal, none, FA_F32, 16);
 static const instance small_tiles = INSTANCE(c_small_tiles, full, none, FA_F32, 16);
 
+static const instance spies[] = {
+    INSTANCE(c_spy_f32, full, none, FA_F32, 16), INSTANCE(c_spy, full, none, FA_BF16, 64), INSTANCE(c_spy_causal, causal, none, FA_F16, 128),
+#if defined(__CUDACC__)
+    INSTANCE(c_spy_80, full, none, FA_BF16, 64), INSTANCE(c_spy_80_causal, causal, none, FA_F16, 128),
+#endif
+};
+
 static rng random_numbers;
 
 /* ---- errors ---- */
@@ -251,6 +304,8 @@ static void errors(void) {
     p = fresh(&half_causal, &s);
     if (p.of.plan(&p.args, &plan) == FA_OK && plan.arch == 90) p.args.k.stride_seq = (int64_t)1 << 40, fails(&p, argument, "stride_seq is 1099511627776", "2^39");
     else problem_delete(&p);
+    p = fresh(&plain, &s), p.args.seqlen_k = 2147482625, fails(&p, argument, "seqlen_k is 2147482625", "at most 2147482624");
+    p = fresh(&plain, &s), p.args.seqlen_q = 2147483647, fails(&p, argument, "seqlen_q is 2147483647", "at most 2147482624");
     p = fresh(&plain, &s), p.args.batch = -1, fails(&p, argument, "batch is -1", "0 or more");
     p = fresh(&plain, &s), p.args.heads = -4, fails(&p, argument, "heads is -4", "0 or more");
     p = fresh(&plain, &s), p.args.heads_kv = -2, fails(&p, argument, "heads_kv is -2", "0 or more");
@@ -298,6 +353,7 @@ static void errors(void) {
     p = fresh(&softcap, &s), p.args.softcap = -3, fails(&p, argument, "softcap is -3", "fa_softcap needs a cap");
     p = fresh(&softcap, &s), p.args.softcap = NAN, fails(&p, argument, "softcap is", "fa_softcap needs a cap");
     p = fresh(&softcap, &s), p.args.softcap = INFINITY, fails(&p, argument, "softcap is inf", "fa_softcap needs a cap");
+    p = fresh(&softcap, &s), p.args.softcap = 1.001e8f, fails(&p, argument, "softcap is 1.001e+08", "from 1e-30 to 1e8");
     p = fresh(&bias, &s), p.args.bias = NULL, fails(&p, argument, "bias is NULL", "seqlen_q, seqlen_k");
     p = fresh(&bias, &s), p.args.bias = (const char *)p.args.bias + 1, fails(&p, argument, "bias is", "aligned to 2 bytes");
     p = fresh(&bias, &s), p.args.bias_stride_batch = -1, fails(&p, argument, "bias_stride_batch is -1", "not negative");
@@ -474,9 +530,33 @@ static void far_scores(const instance *of, double rounding) {
     }
 }
 
+/* Hooks are asked about what there is, also where nobody looks at the answer. */
+static void hooks_inside(void) {
+    static const int lengths[][2] = {{1, 1}, {1, 65}, {70, 7}, {63, 127}, {150, 300}, {300, 150}, {129, 513}};
+    int *outside = (int *)memory_new(check_place, sizeof *outside), none = 0;
+    memory_put(check_place, outside, &none, sizeof none);
+    for (size_t i = 0; i < sizeof spies / sizeof *spies; i++) {
+        int told = 0, wrong = 0;
+        for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++) {
+            const shape s = shape_plain(2, 3, 1, lengths[n][0], lengths[n][1]);
+            const struct spied user = {outside, lengths[n][0], lengths[n][1]};
+            problem p = fresh(&spies[i], &s);
+            p.args.user = &user;
+            wrong += !check_forward(&p);
+            memory_get(check_place, &told, outside, sizeof told);
+            if (told) tap_note("%d queries and %d keys", lengths[n][0], lengths[n][1]);
+            problem_delete(&p);
+            if (told) break;
+        }
+        memory_put(check_place, outside, &none, sizeof none);
+        tap_ok(!told && !wrong, "%s: what a hook is told lies inside the sequences", spies[i].name);
+    }
+    memory_delete(check_place, outside, sizeof *outside);
+}
+
 /* Soft caps and scales at the ends of what is accepted. */
 static void far_caps(void) {
-    static const float caps[] = {2e-30f, 1e-3f, 1e8f, 9e29f}, scales[] = {2e-30f, 0.3f, 1e25f};
+    static const float caps[] = {1e-30f, 1e-3f, 50, 1e8f}, scales[] = {2e-30f, 0.3f, 1e25f};
     shape s = shape_plain(1, 1, 1, 70, 150);
     for (int n = 0; n < 12; n++) {
         float cap = caps[n / 3], scale = scales[n % 3];
@@ -998,6 +1078,7 @@ int main(void) {
         numerics();
     }
     check_instruction_set(0);
+    hooks_inside();
     many_heads();
     every_block();
     far_offsets(&plain);

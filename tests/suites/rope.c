@@ -534,6 +534,8 @@ static void errors(rng *r) {
         FRESH, p.args.head_dim = 9, fails(&p, k, backward, "rotary_dim is 9 (that of head_dim)", "even");
         FRESH, p.args.interleaved = 2, fails(&p, k, backward, "interleaved is 2", "0 (halves) or 1");
         FRESH, p.args.threads = -1, fails(&p, k, backward, "threads is -1", "0 (all)");
+        if (!backward) FRESH, p.args.q_out = p.args.q, p.args.q_out.stride_seq += 16, fails(&p, k, 0, "q_out is written in place of q with other strides", "the same are needed");
+        FRESH, (backward ? &p.args.d_q : &p.args.q)->stride_seq = INT64_MAX, fails(&p, k, backward, "stride_seq is 9223372036854775807", "2^48");
         FRESH, p.args.cos = NULL, fails(&p, k, backward, "cos is NULL and sin is not", "both tables");
         FRESH, p.args.sin = NULL, fails(&p, k, backward, "sin is NULL and cos is not", "both tables");
         FRESH, p.args.cos = (const float *)((const char *)p.args.cos + 2), fails(&p, k, backward, "cos is 0x", "aligned to 4 bytes");

@@ -168,14 +168,17 @@ static __global__ void FA__ATTN(__count_kernel)(const __grid_constant__ FA__PARA
 }
 static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan) {
     const char *name = FA__STR(FA__ATTN());
+    static char busy; /* threads of the host take turns with the counters */
     unsigned long long counts[2] = {0, 0};
     void *arguments[3] = {p, &plan->block_m, &plan->block_n};
+    while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) {}
     cudaError_t error = cudaMemcpyToSymbol(FA__ATTN(__counts), counts, sizeof counts, 0, cudaMemcpyHostToDevice);
     if (error == cudaSuccess)
         error = cudaLaunchKernel((const void *)FA__ATTN(__count_kernel), dim3((p->items + 127) / 128, 1, 1),
                                  dim3(128, 1, 1), arguments, 0, 0);
     if (error == cudaSuccess)
         error = cudaMemcpyFromSymbol(counts, FA__ATTN(__counts), sizeof counts, 0, cudaMemcpyDeviceToHost);
+    __atomic_clear(&busy, __ATOMIC_RELEASE);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "counting tiles");
     plan->tiles_visited = (int64_t)counts[0];
     plan->tiles_masked = (int64_t)counts[1];
@@ -184,7 +187,7 @@ static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan)
 #endif
 
 /** Says what NAME_forward() would run with these arguments. With a mask it counts tiles on the device, on the default
- *  stream, and waits: not for captures, and one call at a time. */
+ *  stream, and waits: not for captures. */
 FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     FA__PARAMS p;
     fa_status status;

@@ -96,7 +96,7 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     if (of->needs & FA__NEED_ALIBI)
         FA__CHECK(a->alibi_slopes, "%s: alibi_slopes is NULL: fa_alibi needs %d floats, one a head", of->name, a->heads);
     if (of->needs & FA__NEED_SOFTCAP)
-        FA__CHECK(a->softcap >= 1e-30f && a->softcap <= 1e30f, "%s: softcap is %g: fa_softcap needs a cap from 1e-30 to 1e30",
+        FA__CHECK(a->softcap >= 1e-30f && a->softcap <= 1e8f, "%s: softcap is %g: fa_softcap needs a cap from 1e-30 to 1e8",
                   of->name, (double)a->softcap);
     if (of->needs & FA__NEED_BIAS) {
         FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);

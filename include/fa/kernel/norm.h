@@ -42,11 +42,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
               (double)a->dropout);
     const int summed = a->dropout > 0.0f || a->residual.data; /* then the backward cannot do with x */
     const int source_is_sum = a->sum.data != NULL;
-    const struct {
-        const char *name;
-        fa_matrix matrix;
-        int used, written;
-    } all[] = {{"x", a->x, !backward || !source_is_sum, 0},
+    const fa__matrix_use all[] = {{"x", a->x, !backward || !source_is_sum, 0},
                {"residual", a->residual, !backward && a->residual.data, 0},
                {"sum", a->sum, source_is_sum, !backward},
                {"y", a->y, !backward, 1},
@@ -58,9 +54,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     int even = 1;
     FA__CHECK(empty || !backward || !summed || source_is_sum,
               "%s: sum.data is NULL: with dropout or a residual the backward reads the sum that the forward wrote", name);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].used && (status = fa__check_matrix(name, all[i].name, all[i].matrix, a->rows, a->cols, bytes, all[i].written)) != FA_OK)
-            return status;
+    if ((status = fa__check_matrices(name, all, (int)(sizeof all / sizeof all[0]), a->rows, a->cols, bytes)) != FA_OK) return status;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i].used && !fa__aligned(all[i].matrix, bytes)) even = 0;
     const struct {
@@ -77,10 +71,10 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
         FA__CHECK((uintptr_t)vectors[i].data % (uintptr_t)vectors[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name,
                   vectors[i].name, vectors[i].data, vectors[i].bytes);
-    FA__CHECK(empty || backward || !a->sum.data || a->sum.data != a->y.data, "%s: sum.data and y.data are both %p: two matrices are needed",
-              name, a->y.data);
-    FA__CHECK(empty || !backward || !a->d_x.data || a->d_x.data != a->d_residual.data,
-              "%s: d_x.data and d_residual.data are both %p: two matrices are needed, or one is NULL", name, a->d_x.data);
+#if FA__CENTERED
+    FA__CHECK(!a->mean || a->mean != a->rstd, "%s: mean and rstd are both %p: two arrays are needed", name, (void *)a->mean);
+    FA__CHECK(!a->d_gamma || a->d_gamma != a->d_beta, "%s: d_gamma and d_beta are both %p: two arrays are needed", name, (void *)a->d_gamma);
+#endif
     memset(p, 0, sizeof *p);
     p->rows.rows = a->rows;
     p->rows.cols = a->cols;

@@ -100,6 +100,31 @@ FA__CALLED fa_status fa__check_matrix(const char *name, const char *matrix, fa_m
     FA__CHECK(m.stride_row >= 0, "%s: %s.stride_row is %lld: strides are not negative", name, matrix, (long long)m.stride_row);
     FA__CHECK(!written || m.stride_row >= cols, "%s: %s.stride_row is %lld: rows of %lld elements would be written over each other",
               name, matrix, (long long)m.stride_row, (long long)cols);
+    FA__CHECK(!fa__too_many(rows - 1, m.stride_row), "%s: %s.stride_row is %lld: the last of %lld rows would begin more than 2^48 elements behind the first",
+              name, matrix, (long long)m.stride_row, (long long)rows);
+    return FA_OK;
+}
+/* The matrices of a call. One that is written where another one is read has the same stride; two that are written share no place. */
+typedef struct fa__matrix_use {
+    const char *name;
+    fa_matrix matrix;
+    int used, written;
+} fa__matrix_use;
+FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *all, int count, int64_t rows, int64_t cols, int element_bytes) {
+    fa_status status;
+    for (int i = 0; i < count; i++)
+        if (all[i].used && (status = fa__check_matrix(name, all[i].name, all[i].matrix, rows, cols, element_bytes, all[i].written)) != FA_OK)
+            return status;
+    if (rows == 0 || cols == 0) return FA_OK;
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count; j++) {
+            const fa__matrix_use *to = &all[i], *other = &all[j];
+            if (i == j || !to->used || !to->written || !other->used || to->matrix.data != other->matrix.data) continue;
+            FA__CHECK(!other->written, "%s: %s.data and %s.data are both %p: two matrices are needed", name, to->name, other->name, to->matrix.data);
+            FA__CHECK(rows == 1 || to->matrix.stride_row == other->matrix.stride_row,
+                      "%s: %s is written in place of %s with a stride_row of %lld, not %lld: the same is needed", name, to->name, other->name,
+                      (long long)to->matrix.stride_row, (long long)other->matrix.stride_row);
+        }
     return FA_OK;
 }
 /* Element (row, col) of a matrix, or something that is not looked at if there is none. */

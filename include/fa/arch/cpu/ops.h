@@ -424,7 +424,8 @@ FA__CPU_INLINE(2) void fa_cpu_put_f16_2(fa_f16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2
 /* As fa_bf16_from_float() has it, in the upper halves: half of a unit is added, less the least if the result is even so far;
  * NaN becomes quiet. */
 FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_bf16_1(fa_cpu_vec_1 v) {
-    fa_cpu_bits_1 u = (fa_cpu_bits_1)v, quiet = u | 0x400000, rounded = u + (((u >> 16) & 1) + 0x7FFF);
+    typedef uint32_t words __attribute__((vector_size(sizeof(fa_cpu_vec_1)))); /* whose sums may wrap around: those of NaN, which are dropped */
+    fa_cpu_bits_1 u = (fa_cpu_bits_1)v, quiet = u | 0x400000, rounded = (fa_cpu_bits_1)((words)u + (words)(((u >> 16) & 1) + 0x7FFF));
     __asm__("vblendvps %2, %1, %0, %0" : "+x"(rounded) : "x"(quiet), "x"(v != v));
     return rounded;
 }

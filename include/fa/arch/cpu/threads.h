@@ -65,7 +65,11 @@ static inline FA_UNUSED long fa__processors(void) {
 static inline FA_UNUSED int fa__thread_count(int asked, int64_t items, double flops) {
     const char *from_environment = getenv("FA_THREADS");
     long n = asked;
-    if (n <= 0 && from_environment) n = strtol(from_environment, NULL, 10);
+    if (n <= 0 && from_environment) {
+        char *end;
+        n = strtol(from_environment, &end, 10);
+        if (*end) n = 0; /* not a number */
+    }
     if (n <= 0) {
         n = fa__processors();
         if ((double)n > flops / FA__FLOPS_WORTH_A_THREAD) n = (long)(flops / FA__FLOPS_WORTH_A_THREAD);
