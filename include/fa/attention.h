@@ -27,7 +27,7 @@
  * | FA_HEAD_DIM_V | no       | FA_HEAD_DIM      | head dimension of v and o, likewise |
  * | FA_MASK       | no       | every key        | a mask: fa_causal, ... (fa/mask.h) or your own |
  * | FA_SCORE      | no       | unchanged        | a score hook: fa_alibi, ... (fa/score.h) or your own |
- * | FA_USER_ARGS  | no       | none             | the type that args.user points to; every hook gets a copy's address |
+ * | FA_USER_ARGS  | no       | none             | the type that args.user points to, without const; every hook gets a copy's address, which is const |
  * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; without it nvcc makes 80, for half types under -arch=sm_90a 90 beside it, and the device decides; other compilers make FA_CPU |
@@ -237,7 +237,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     memset(p, 0, sizeof *p);
     p->args = *args;
 #if FA__HAS_USER
-    memcpy((void *)&p->user, args->user, sizeof p->user); /* FA_USER_ARGS may be const */
+    memcpy(&p->user, args->user, sizeof p->user);
 #endif
     float scale = args->scale == 0.0f ? 1.0f / sqrtf((float)FA_HEAD_DIM) : args->scale;
 #if FA__HAS_SCORE

@@ -118,7 +118,7 @@ FA_HOOK float spy(const struct spied *user, float score, fa_index at) {
 #define FA_HEAD_DIM 128
 #define FA_MASK fa_causal
 #define FA_SCORE spy
-#define FA_USER_ARGS const struct spied
+#define FA_USER_ARGS struct spied
 #include <fa/attention.h>
 #if defined(__CUDACC__) /* the other schedule of a GPU that has two */
 #define FA_NAME c_spy_80
