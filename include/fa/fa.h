@@ -294,7 +294,7 @@ typedef struct fa_plan {
     int warps;            /**< warps of a thread block that multiply (CPU: 1) */
     int threads;          /**< threads of a thread block; CPU: worker threads */
     int64_t blocks;       /**< thread blocks of the launch; CPU: work items */
-    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 512 KB of stack) */
+    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 256 KB of stack more, 512 KB with the default tiles) */
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
     int64_t tiles_visited;  /**< of these, computed: all that hold a visible element */

@@ -32,8 +32,8 @@ static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const F
 #include <fa/kernel/attention_cpu_worker.h>
 #endif
 
-FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 256 * 1024,
-            "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 256 KB of a thread's stack: choose smaller ones");
+FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
+            "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 
 /* What is to be done, and by how many threads: p's blocks become groups, as large as leaves every thread a few. The
  * result does not depend on either. */
