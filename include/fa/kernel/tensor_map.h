@@ -37,8 +37,9 @@ static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tenso
 }
 
 /* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
- * the 128-byte swizzle; what a box has outside the tensor arrives as zeros. The driver's function is found through the runtime, and its enumerations are written out here, so that
- * neither cuda.h nor libcuda is needed (CUDA driver API, cuTensorMapEncodeTiled). */
+ * the 128-byte swizzle; what a box has outside the tensor arrives as zeros. The driver's function is found through the
+ * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
+ * cuTensorMapEncodeTiled). */
 static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
                                                  int batch, int heads, int seqlen, int cols, int box_rows) {
     enum {
