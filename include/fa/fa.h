@@ -257,12 +257,12 @@ typedef struct fa_attention_args {
     int batch;      /**< number of sequences; 0 is allowed, and nothing is written */
     int heads;      /**< query heads; a multiple of heads_kv */
     int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
-    int seqlen_q;   /**< queries a sequence, 0 or more */
-    int seqlen_k;   /**< keys a sequence, 0 or more */
+    int seqlen_q;   /**< queries a sequence: 0 to 2^31 - 1024 */
+    int seqlen_k;   /**< keys a sequence: 0 to 2^31 - 1024 */
     float scale;    /**< multiplies q.k; 0 means 1/sqrt(FA_HEAD_DIM) */
     int window_left;  /**< fa_sliding_window: keys before the query's own position; negative: unbounded */
     int window_right; /**< fa_sliding_window: keys after it; negative: unbounded */
-    float softcap;    /**< fa_softcap: the cap, greater than 0 */
+    float softcap;    /**< fa_softcap: the cap, from 1e-30 to 1e8 */
     const float *alibi_slopes; /**< fa_alibi: (heads) */
     const void *bias;          /**< fa_bias: FA_DTYPE, (batch, heads, seqlen_q, seqlen_k) by the strides below, key stride 1 */
     int64_t bias_stride_batch, bias_stride_head, bias_stride_query; /**< elements; 0 broadcasts */

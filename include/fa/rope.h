@@ -275,9 +275,10 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k_out", k_out, a, heads_kv, bytes, 1)) != FA_OK) return status;
     for (int i = 0; i < 2; i++) {
         const fa_tensor *in = i ? k : q, *out = i ? k_out : q_out;
-        const int of = i ? heads_kv : a->heads;
-        FA__CHECK(!in->data || in->data != out->data || ((a->batch < 2 || in->stride_batch == out->stride_batch) && (of < 2 || in->stride_head == out->stride_head) && (a->seqlen < 2 || in->stride_seq == out->stride_seq)),
-                  "%s: %s_out is written in place of %s with other strides: the same are needed", name, i ? "k" : "q", i ? "k" : "q");
+        const int same = (a->batch < 2 || in->stride_batch == out->stride_batch) && (a->seqlen < 2 || in->stride_seq == out->stride_seq) &&
+                         ((i ? heads_kv : a->heads) < 2 || in->stride_head == out->stride_head);
+        FA__CHECK(same || !in->data || in->data != out->data, "%s: %s_out is written in place of %s with other strides: the same are needed",
+                  name, i ? "k" : "q", i ? "k" : "q");
     }
     FA__CHECK((int64_t)a->heads + heads_kv <= INT32_MAX, "%s: heads is %d and heads_kv is %d: together %d or less are needed", name, a->heads,
               heads_kv, INT32_MAX);

@@ -51,8 +51,8 @@ static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, 
     return FA_OK;
 }
 
-#define FA__LONGEST (INT32_MAX - 1023)
 static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, const fa_attention_args *a) {
+    enum { FA__LONGEST = INT32_MAX - 1023 }; /* the end of a tile that holds the last of them is an int, too */
     fa_status status;
     FA__CHECK(a, "%s: args is NULL: point it to an fa_attention_args", of->name);
     FA__CHECK(a->batch >= 0, "%s: batch is %d: 0 or more is needed", of->name, a->batch);
@@ -60,7 +60,6 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     FA__CHECK(a->heads_kv >= 0, "%s: heads_kv is %d: 0 or more is needed", of->name, a->heads_kv);
     FA__CHECK(a->seqlen_q >= 0, "%s: seqlen_q is %d: 0 or more is needed", of->name, a->seqlen_q);
     FA__CHECK(a->seqlen_k >= 0, "%s: seqlen_k is %d: 0 or more is needed", of->name, a->seqlen_k);
-    /* So that the end of a tile that holds the last of them is an int. */
     FA__CHECK(a->seqlen_q <= FA__LONGEST, "%s: seqlen_q is %d: at most %d are possible", of->name, a->seqlen_q, FA__LONGEST);
     FA__CHECK(a->seqlen_k <= FA__LONGEST, "%s: seqlen_k is %d: at most %d are possible", of->name, a->seqlen_k, FA__LONGEST);
     FA__CHECK(a->heads == 0 || (a->heads_kv > 0 && a->heads % a->heads_kv == 0),
@@ -113,7 +112,6 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     }
     return FA_OK;
 }
-#undef FA__LONGEST
 /** @endcond */
 
 #endif
