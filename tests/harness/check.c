@@ -33,18 +33,18 @@ static double largest_v(const problem *p) {
 }
 
 tolerance check_prepare(problem *p, result *exact, int rows, rng *r) {
-    enum { ENOUGH_ELEMENTS = 4096, MOST_FILLINGS = 64 };
+    enum { ENOUGH_ELEMENTS = 4096 };
     tolerance t = {0, 0};
     result unfused = result_new(p);
-    int64_t seen = 0;
-    for (int i = 0; i < MOST_FILLINGS && (i == 0 || seen < rows || seen * exact->cols < ENOUGH_ELEMENTS); i++) {
+    int64_t seen = 0; /* rows that see a key: in some shapes q and k seldom have documents in common */
+    for (int i = 0; i < rows / 8 && (i == 0 || seen < rows || seen * exact->cols < ENOUGH_ELEMENTS); i++) {
         problem_fill(p, r);
         reference_attention(p, exact);
         reference_unfused(p, &unfused);
         t.o = fmax(t.o, 2 * largest_error(unfused.o, exact->o, exact->rows * exact->cols));
         t.lse = fmax(t.lse, 2 * largest_error(unfused.lse, exact->lse, exact->rows));
-        seen += exact->rows;
-        if (!exact->rows) break; /* nothing to compute */
+        for (int64_t row = 0; row < exact->rows; row++) seen += !isinf(exact->lse[row]);
+        if (!exact->rows || !p->args.seqlen_k) break; /* nothing to compute */
     }
     /* With one visible key, or two equal ones, the unfused computation happens to be exact. The fused one still rounds
      * the unnormalised sum and its reciprocal: a unit of fp32. FA_F32 on a GPU multiplies with 22 bits of either operand. */
@@ -138,10 +138,12 @@ int check_shape(const instance *of, const shape *s, rng *r, double *worst) {
         if (!passed) {
             /* The largest error of few rows says little about the unfused computation: measure it on more. */
             problem more;
+            tolerance measured;
             result ignored = result_new(&p);
             problem_new(&more, of, s, MEMORY_HOST, r);
             more.place = p.place; /* what the emulation goes by; nothing runs */
-            allowed = check_prepare(&more, &ignored, ROWS_IN_DOUBT, r);
+            measured = check_prepare(&more, &ignored, ROWS_IN_DOUBT, r);
+            allowed.o = fmax(allowed.o, measured.o), allowed.lse = fmax(allowed.lse, measured.lse);
             more.place = MEMORY_HOST;
             problem_delete(&more);
             result_delete(&ignored);

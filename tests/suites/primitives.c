@@ -1,9 +1,10 @@
-/* primitives.c: fa/tile.h, fa/mma.h and fa/softmax.h by themselves, in small kernels of one block. The same source runs on
+/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h and the soft cap of fa/score.h by themselves, in small kernels of one block. The same source runs on
  * the CPU and, compiled by nvcc, on the GPU. */
 #include <math.h>
 #include <string.h>
 
 #include <fa/fa.h>
+#include <fa/score.h>
 
 #include "../harness/memory.h"
 #include "../harness/number.h"
@@ -13,13 +14,15 @@
 #if defined(__CUDACC__)
 #define KERNEL static __global__ void
 #define THREAD ((int)threadIdx.x)
+#define THREADS 128
 #define BARRIER __syncthreads()
 #define SHARED __shared__
-#define LAUNCH(kernel, ...) (kernel<<<1, 128>>>(__VA_ARGS__))
+#define LAUNCH(kernel, ...) (kernel<<<1, THREADS>>>(__VA_ARGS__))
 #define PLACE MEMORY_DEVICE
 #else
 #define KERNEL static void
 #define THREAD 0
+#define THREADS 1
 #define BARRIER ((void)0)
 #define SHARED
 #define LAUNCH(kernel, ...) kernel(__VA_ARGS__)
@@ -198,6 +201,43 @@ static void gathers(rng *r) {
     memory_delete(PLACE, data, sizeof rows), memory_delete(PLACE, to, sizeof out), memory_delete(PLACE, ids, sizeof list);
 }
 
+/* ---- the soft cap in FA_F32, with a cap of 1: in units in the last place of tanh, and of 1 from 4 on ---- */
+
+enum { CAPPED = 1 << 16 };
+
+KERNEL cap_scores(float *x, int n) {
+    fa_attention_args args;
+    fa_index at;
+    memset(&args, 0, sizeof args), memset(&at, 0, sizeof at);
+    args.softcap = 1.0f, at.args = &args, at.dtype = FA_F32;
+    for (int i = THREAD; i < n; i += THREADS) x[i] = fa_softcap(NULL, x[i], at);
+}
+
+static void caps(rng *r) {
+    static float x[CAPPED], y[CAPPED];
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, 1e-40f, 9.0f, 10.0f, 3e38f};
+    enum { SPECIAL = sizeof special / sizeof *special };
+    double worst = 0, worst_reached = 0;
+    float *data = (float *)memory_new(PLACE, sizeof x);
+    memcpy(x, special, sizeof special);
+    for (int i = SPECIAL; i < CAPPED; i++) /* of every size from 1e-9 to 16, and evenly up to 16 */
+        x[i] = (float)(i % 2 ? rng_normal(r) * exp(-20 * rng_uniform(r)) : 32 * rng_uniform(r) - 16);
+    x[CAPPED - 1] = NAN;
+    memory_put(PLACE, data, x, sizeof x);
+    LAUNCH(cap_scores, data, CAPPED);
+    if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
+    memory_get(PLACE, y, data, sizeof y);
+    for (int i = 0; i < CAPPED - 1; i++) {
+        double want = tanh((double)x[i]), off = fabs((double)y[i] - want) / (2 * number_half_ulp(want, FA_F32));
+        if (!(off < INFINITY) || signbit(x[i]) != signbit(y[i])) off = INFINITY;
+        worst = fmax(worst, off);
+        if (fabsf(x[i]) >= 4) worst_reached = fmax(worst_reached, off);
+    }
+    tap_ok(worst < 5.5 && worst_reached < 0.76 && isnan(y[CAPPED - 1]),
+           "fa_softcap in FA_F32: off by %.2f units in the last place, %.2f where the cap is reached", worst, worst_reached);
+    memory_delete(PLACE, data, sizeof x);
+}
+
 /* ---- online softmax: rows in four tiles, in one state or in two that are merged ---- */
 
 #if !defined(__CUDACC__)
@@ -271,6 +311,7 @@ int main(void) {
     product("f16", FA_F16, 1, &r);
     product("bf16", FA_BF16, 2, &r);
     gathers(&r);
+    caps(&r);
 #if !defined(__CUDACC__)
     softmax_rows(&r);
 #endif

@@ -19,7 +19,6 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
     FA__CPU_OP(vec) f = clamped - (shifted - shift), p = FA__CPU_OP(splat)(2.0f * FA__EXP2_FIRST);
 #define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
     FA__EXP2_OTHERS(FA__TERM)
-    FA__TERM(1.0f)
 #undef FA__TERM
     return p * (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
 #endif
