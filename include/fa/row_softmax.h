@@ -82,11 +82,11 @@ FA_API size_t FA__ROWS(_workspace)(const fa_row_softmax_args *args) FA_UNUSED;
 
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
-typedef struct FA__PARAMS {
-    fa__rows rows;
+typedef struct FA__PARAMS { /* what comes before a kernel's first load in as few lines of constants as can be: they are fetched, too */
     fa_matrix x, y, d_y, d_x;
     float scale, scale_log2; /* 1 / temperature, and that times log2(e): exp(x / temperature) = 2^(x * scale_log2) */
     int log;
+    fa__rows rows;
 } FA__PARAMS;
 
 #define FA__BODY <fa/kernel/row_softmax_rows.h>
