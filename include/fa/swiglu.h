@@ -141,7 +141,13 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
     int flat = backward ? fa__flat(backward_set, 5, a->rows, a->cols) : fa__flat(forward_set, 3, a->rows, a->cols);
     int aligned = flat ? (uintptr_t)a->gate.data % 16 == 0 : fa__aligned(a->gate, bytes);
     int64_t rows = flat ? 1 : a->rows, cols = flat ? a->rows * a->cols : a->cols;
-    p.cut = fa__cut(&p.rows, rows, cols, bytes, aligned, backward ? FA__ROWS(__cut_backward) : FA__ROWS(__cut_forward));
+    const int64_t most = backward ? FA__ROWS(__cut_backward) : FA__ROWS(__cut_forward);
+    p.cut = fa__cut(&p.rows, rows, cols, bytes, aligned, most);
+    if (flat && p.rows.even) { /* equally long segments of one row are rows themselves, whose numbers nobody has to divide */
+        p.cut = fa__cut(&p.rows, p.cut.count, p.cut.length, bytes, aligned, most);
+        p.gate.stride_row = p.up.stride_row = p.y.stride_row = p.cut.cols;
+        p.d_y.stride_row = p.d_gate.stride_row = p.d_up.stride_row = p.cut.cols;
+    }
     p.rows.even &= backward ? fa__all_aligned(backward_set, 5, bytes) : fa__all_aligned(forward_set, 3, bytes);
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
