@@ -865,7 +865,7 @@ static void far_offsets(const instance *of) {
         }
         p = fresh(of, &s);
         exact = result_new(&p);
-        allowed = check_prepare(&p, &exact, 256, &random_numbers);
+        allowed = check_prepare(&p, &exact, 4096, &random_numbers);
         problem_upload(&p);
         q = p;
         tensors[0] = &q.args.q, tensors[1] = &q.args.k, tensors[2] = &q.args.v, tensors[3] = &q.args.o;
