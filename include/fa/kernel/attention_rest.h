@@ -9,7 +9,7 @@ typedef struct FA__LOOP(_rest) {
 #elif FA__ADDENDS
     FA__LOOP(_addends) addends;
 #elif FA__HAS_SCORE
-    int query[FA__LOOP(_qk_ROWS)], key, step; /* a thread's; from key to key */
+    int query[FA__LOOP(_qk_ROWS)], key; /* a thread's */
     float distance[FA__LOOP(_qk_ROWS)], apart;
 #endif
 } FA__LOOP(_rest);
@@ -46,9 +46,8 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS 
     if (rest->hook) rest->hook = rest->line.side;
 #elif FA__HAS_SCORE && !FA__ADDENDS
     /* What is dropped is of key 0: there may be none where this column has its own. */
-    rest->step = rest->hook;
-    rest->apart = (float)rest->step;
-    rest->key = rest->step * (key0 + FA__LOOP(_qk_col)(thread, 0));
+    rest->apart = (float)rest->hook;
+    rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         rest->query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
@@ -75,7 +74,7 @@ FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         int offset = FA__LOOP(_qk_col_offset)(c);
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-        float y = FA__LOOP(_modify_one)(*x, p, at, rest->query[r], rest->key + offset * rest->step,
+        float y = FA__LOOP(_modify_one)(*x, p, at, rest->query[r], rest->key + offset * rest->hook,
                                         FA__OP(fma)((float)offset, rest->apart, rest->distance[r]), 0, 0);
         *x = rest->hook ? y : *x;
     }
