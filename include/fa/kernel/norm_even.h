@@ -11,6 +11,25 @@ FA__FN float FA__LOOP(_numbers)(const FA__PARAMS *p, const fa_team *team) {
     return team->threads <= 32 ? (float)p->rows.cols : (float)((32 * p->rows.rounds + more) * FA__LOOP(_row_VECTOR));
 }
 
+/* The weights of a piece. */
+FA__FN void FA__LOOP(_weights)(float *gamma, float *beta, const FA__PARAMS *p, const FA__LOOP(_row_view) * like, int piece) {
+    FA__UNROLL
+    for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
+        FA__LOOP(_row_weights)(gamma + part * FA__LOOP(_row_PART), like, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
+        FA__LOOP(_row_weights)(beta + part * FA__LOOP(_row_PART), like, piece, part, p->beta, FA_WEIGHT_DTYPE, 0.0f);
+    }
+}
+
+/* The weights of all columns into the second-level cache, by a block. */
+FA__FN void FA__LOOP(_ask_for_weights)(const FA__PARAMS *p) {
+    const int64_t bytes = p->rows.cols * fa_dtype_bytes(FA_WEIGHT_DTYPE);
+    FA__ROLL
+    for (int64_t at = (int64_t)threadIdx.x * 128; at < bytes; at += (int64_t)blockDim.x * 128) {
+        if (p->gamma) fa_sm80_prefetch((const char *)p->gamma + at);
+        if (p->beta) fa_sm80_prefetch((const char *)p->beta + at);
+    }
+}
+
 /* `plain`: known to have neither dropout, nor residual, nor sum. Then there are FA__ABREAST rows, from `row` on: a thread reads its weights
  * once for all of them. */
 enum { FA__LOOP(_ABREAST) = FA__ABREAST };
@@ -18,7 +37,13 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     /* Words are kept where registers do not do for floats, and where these are made twice only. */
     enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
     const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
-    float kept[FA__ABREAST][FA__FLOATS], gamma[FA__LENGTH], beta[FA__LENGTH], middle[FA__ABREAST], squares[FA__ABREAST]; /* sums first */
+    /* What is plain in two halves, by code that is there once: the second one takes the place of the first. */
+    const int turns = plain ? 2 : 1, together = FA__HELD_PIECES / turns;
+    /* Where registers do, the first half's weights are asked for together with the row, and the others' as soon as these are used: the
+     * latency of memory is seen once. Else the first block asks for all of them, so that the second-level cache has them in time. */
+    const int early = plain && FA_WEIGHT_DTYPE == FA_F32 && FA__HELD_PIECES == 4 && (!FA__CENTERED || FA__ABREAST > 1 || FA__LENGTH <= 4);
+    float kept[FA__ABREAST][FA__FLOATS], gamma[FA__FLOATS], beta[FA__FLOATS]; /* weights: of a piece, or of half of them */
+    float middle[FA__ABREAST], squares[FA__ABREAST]; /* sums first */
     FA__LOOP(_source) from[FA__ABREAST];
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
@@ -26,6 +51,9 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         if (plain && !FA__CENTERED && FA__HELD_PIECES > 4) FA__LOOP(_row__linger)(&from[r].x, p->rows.stream);
         FA__LOOP(_row_hold)(&from[r].held, NULL, &from[r].x, 0.0f);
     }
+    FA__UNROLL
+    for (int i = 0; early && i < together; i++) FA__LOOP(_weights)(gamma + i * FA__LENGTH, beta + i * FA__LENGTH, p, &from[0].x, i);
+    if (!early && blockIdx.x == 0) FA__LOOP(_ask_for_weights)(p);
     if (!plain) {
         from[0].residual = FA__LOOP(_whole)(&p->residual, p, row, &from[0].x);
         if (!p->residual.data) from[0].residual.cols = 0;
@@ -118,18 +146,13 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         y[r] = FA__LOOP(_whole)(&p->y, p, row + r, &from[r].x);
         if (r > 0 && row + r >= p->rows.rows) y[r].cols = 0;
     }
-    /* What is plain in two halves, by code that is there once: the second one takes the place of the first. */
-    const int turns = plain ? 2 : 1, together = FA__HELD_PIECES / turns;
     FA__ROLL
     for (int turn = 0; turn < turns; turn++) {
         FA__UNROLL
         for (int i = 0; i < together; i++) {
             const int piece = turn * together + i;
-            FA__UNROLL
-            for (int part = 0; part < FA__LOOP(_row_PARTS); part++) {
-                FA__LOOP(_row_weights)(gamma + part * FA__LOOP(_row_PART), &from[0].x, piece, part, p->gamma, FA_WEIGHT_DTYPE, 1.0f);
-                FA__LOOP(_row_weights)(beta + part * FA__LOOP(_row_PART), &from[0].x, piece, part, p->beta, FA_WEIGHT_DTYPE, 0.0f);
-            }
+            float *g = gamma + (early ? i * FA__LENGTH : 0), *b = beta + (early ? i * FA__LENGTH : 0);
+            if (!early) FA__LOOP(_weights)(g, b, p, &from[0].x, piece);
             FA__UNROLL
             for (int r = 0; r < rows; r++) {
                 float *x = kept[r] + (words ? 0 : i * FA__LENGTH);
@@ -137,10 +160,11 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
                 FA__UNROLL
                 for (int j = 0; j < FA__LENGTH; j++) {
                     if (words && FA__CENTERED) x[j] -= middle[r];
-                    x[j] = FA__CENTERED ? fmaf(fmaf(x[j], rstd[r], shift[r]), gamma[j], beta[j]) : x[j] * rstd[r] * gamma[j];
+                    x[j] = FA__CENTERED ? fmaf(fmaf(x[j], rstd[r], shift[r]), g[j], b[j]) : x[j] * rstd[r] * g[j];
                 }
                 FA__LOOP(_row_store)(&y[r], piece, x);
             }
+            if (early && piece + together < FA__HELD_PIECES) FA__LOOP(_weights)(g, b, p, &from[0].x, piece + together);
         }
         if (turns == 1) return;
         FA__UNROLL

@@ -53,6 +53,9 @@ FA__DEVICE uint64_t fa_sm80_opaque_address(uint64_t x) {
     return x;
 }
 
+/* A line of memory that is wanted soon, into the second-level cache (PTX ISA, prefetch). */
+FA__DEVICE void fa_sm80_prefetch(const void *from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
+
 /* The two halves of a word as floats, exactly. */
 FA__DEVICE void fa_sm80_unpack_f16(float *low, float *high, uint32_t word) {
     asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" : "=f"(*low), "=f"(*high) : "r"(word));
