@@ -1,7 +1,8 @@
 /* norm_even.h: the forward of norm_rows.h for rows of whole vectors (FA_WHOLE 2), which threads hold in registers (GPU).
  *
- * Each warp finds its mean and the squares about that, and one barrier later all warps know those of the row. What counts is
- * instructions: there are 30 slots for each element that is read and written, and 60 with a residual and a sum.
+ * Each warp finds its mean and the squares about that, and one barrier later all warps know those of the row. What counts where rows
+ * are many is instructions: there are 30 slots for each element that is read and written, and 60 with a residual and a sum. Where they
+ * are few it is latency: that of memory, of the row and of its weights, shall be seen once.
  */
 
 /* Elements that the caller's warp has, or its team if that is part of a warp. */
