@@ -100,7 +100,6 @@
  */
 #include <fa/fa.h>
 
-
 #include <fa/arch/begin.h>
 #define FA__TILE(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>

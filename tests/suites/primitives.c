@@ -1,5 +1,5 @@
-/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h and the soft cap of fa/score.h by themselves, in small kernels of one block. The same source runs on
- * the CPU and, compiled by nvcc, on the GPU. */
+/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h and the soft cap of fa/score.h by themselves, in small kernels of one
+ * block. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
 #include <math.h>
 #include <string.h>
 

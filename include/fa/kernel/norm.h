@@ -43,13 +43,13 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     const int summed = a->dropout > 0.0f || a->residual.data; /* then the backward cannot do with x */
     const int source_is_sum = a->sum.data != NULL;
     const fa__matrix_use all[] = {{"x", a->x, !backward || !source_is_sum, 0},
-               {"residual", a->residual, !backward && a->residual.data, 0},
-               {"sum", a->sum, source_is_sum, !backward},
-               {"y", a->y, !backward, 1},
-               {"d_y", a->d_y, backward, 0},
-               {"d_sum", a->d_sum, backward && a->d_sum.data, 0},
-               {"d_x", a->d_x, backward && a->d_x.data, 1},
-               {"d_residual", a->d_residual, backward && a->d_residual.data, 1}};
+                                  {"residual", a->residual, !backward && a->residual.data, 0},
+                                  {"sum", a->sum, source_is_sum, !backward},
+                                  {"y", a->y, !backward, 1},
+                                  {"d_y", a->d_y, backward, 0},
+                                  {"d_sum", a->d_sum, backward && a->d_sum.data, 0},
+                                  {"d_x", a->d_x, backward && a->d_x.data, 1},
+                                  {"d_residual", a->d_residual, backward && a->d_residual.data, 1}};
     const int empty = a->rows == 0 || a->cols == 0;
     int even = 1;
     FA__CHECK(empty || !backward || !summed || source_is_sum,
