@@ -102,9 +102,10 @@ FA__STRICT_BEGIN
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
 typedef struct FA__PARAMS {
-    fa__rows rows; /* segments */
+    fa_matrix gate, up, y; /* what a forward looks at lies together: constants are fetched from memory, too */
     fa__segments cut;
-    fa_matrix gate, up, y, d_y, d_gate, d_up;
+    fa__rows rows; /* segments */
+    fa_matrix d_y, d_gate, d_up;
 #if FA__HAS_USER
     FA_USER_ARGS user;
 #endif
@@ -115,6 +116,7 @@ FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel'
 #define FA__HELD_FORWARD 2
 #define FA__HELD_BACKWARD 2 /* of three: 32 bytes of each (with 16, 4,096 rows of 1,024 columns take 1 to 2 % longer) */
 #define FA__CUT_FORWARD 1
+#define FA__CUT_WHOLE_RESIDENT 16 /* 3 % for 4,096 rows of 1,024 columns */
 #define FA__CUT_BACKWARD 1
 #include <fa/kernel/rows_run.h>
 

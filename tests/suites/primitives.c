@@ -5,6 +5,9 @@
 
 #include <fa/fa.h>
 #include <fa/score.h>
+#if defined(__CUDACC__)
+#include <fa/arch/sm80/ops.h>
+#endif
 
 #include "../harness/memory.h"
 #include "../harness/number.h"
@@ -297,6 +300,24 @@ static void softmax_rows(rng *r) {
     tap_ok(!hidden_wrong, "softmax of hidden tiles and hidden rows; the return value tells of factors other than 1 (%d wrong)",
            hidden_wrong);
 }
+#else
+
+/* ---- the marks for the second-level cache: those that createpolicy makes on this device ---- */
+
+KERNEL make_policies(uint64_t *to) {
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(to[0]));
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(to[1]));
+}
+static void policies(void) {
+    uint64_t made[2] = {0, 0}, *data = (uint64_t *)memory_new(PLACE, sizeof made);
+    memory_put(PLACE, data, made, sizeof made);
+    LAUNCH(make_policies, data);
+    if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
+    memory_get(PLACE, made, data, sizeof made);
+    tap_ok(made[0] == FA__SM80_STAY && made[1] == FA__SM80_STAY_LONGER, "marks for the second-level cache: %llx, %llx",
+           (unsigned long long)made[0], (unsigned long long)made[1]);
+    memory_delete(PLACE, data, sizeof made);
+}
 #endif
 
 int main(void) {
@@ -312,7 +333,9 @@ int main(void) {
     product("bf16", FA_BF16, 2, &r);
     gathers(&r);
     caps(&r);
-#if !defined(__CUDACC__)
+#if defined(__CUDACC__)
+    policies();
+#else
     softmax_rows(&r);
 #endif
     return tap_end();

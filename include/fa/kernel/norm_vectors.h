@@ -26,6 +26,7 @@ typedef struct FA__LOOP(_reading) {
     const char *from;
     FA__LOOP(_index) bytes;
     int left; /* bytes of the last vector, if it is not copied; else 0 */
+    uint64_t policy;
 } FA__LOOP(_reading);
 FA__FN FA__LOOP(_reading) FA__LOOP(_read)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, int64_t first, FA__LOOP(_index) cols) {
     const FA__LOOP(_span) s = FA__LOOP(_span_of)(m, row, first, cols);
@@ -34,12 +35,13 @@ FA__FN FA__LOOP(_reading) FA__LOOP(_read)(const fa_matrix *m, const FA__PARAMS *
     r.bytes = cols > 0 ? cols * (FA__LOOP(_index))sizeof(FA__ELEMENT) + FA__LOOP(_phase)(&s) : 0;
     r.left = !FA__EVEN && (p->rows.rows - 1 - row) * m->stride_row < 16 ? (int)(r.bytes & 15) : 0;
     r.bytes -= r.left;
+    r.policy = p->rows.policy;
     return r;
 }
 /* Starts copying a vector of memory into a slot; what is none of the row and behind it becomes 0. */
 FA__FN void FA__LOOP(_fetch)(void *slot, const FA__LOOP(_reading) * r, FA__LOOP(_index) vector) {
     const FA__LOOP(_index) left = r->bytes - vector * 16;
-    fa_sm80_copy16(fa_sm80_shared_address(slot), r->from + (left > 0 ? vector * 16 : 0), left <= 0 ? 0 : left < 16 ? (int)left : 16);
+    fa_sm80_copy16_of(fa_sm80_shared_address(slot), r->from + (left > 0 ? vector * 16 : 0), left <= 0 ? 0 : left < 16 ? (int)left : 16, r->policy);
 }
 /* Brings the last vector, if this is it, and all copies that were started before have landed. */
 FA__FN void FA__LOOP(_fetch_left)(void *slot, const FA__LOOP(_reading) * r, FA__LOOP(_index) vector) {

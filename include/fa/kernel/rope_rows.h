@@ -67,7 +67,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     enum { FA__HEADS = FA__ROPE_HEADS, FA__LENGTH = FA__LOOP(_row_LENGTH) };
     FA__STATIC_ASSERT(FA__LANES == 1 || FA__LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
     float a[FA__LENGTH], b[FA__LENGTH], c[FA__LENGTH], s[FA__LENGTH];
-    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
+    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, 0);
     const int small = p->rows.rows <= INT32_MAX;
     const int64_t outer = fa__quotient(at.row, p->inner, p->by_inner, small), number = at.row - outer * p->inner;
     const int64_t batch = fa__quotient(outer, p->outer, p->by_outer, small), other = outer - batch * p->outer;

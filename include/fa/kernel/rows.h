@@ -17,11 +17,12 @@
 
 /* The rows of a call, and how they are dealt out. */
 typedef struct fa__rows {
-    int64_t rows, cols;
     int threads;        /* of a block that share a row (GPU) */
     int teams;          /* that a block has: more than 1 within warps only (GPU) */
     int team_bits;      /* a thread's number shifted by them is its team's (GPU) */
     int blocks;         /* of the cluster that shares a row (GPU) */
+    uint64_t policy;    /* by which what is read stays in the second-level cache (GPU) */
+    int64_t rows, cols;
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
     int whole;          /* and fill what their teams hold (GPU) */
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
@@ -30,7 +31,7 @@ typedef struct fa__rows {
     int rounds, rest;   /* vectors of an even row that every thread of a team has, and threads that have one more (GPU) */
     int none[2];        /* zeros, which the compiler does not know (GPU) */
     int64_t rows_an_item; /* CPU */
-    int stream;           /* the result is larger than caches are: it goes past them (CPU), or leaves before what is read (GPU) */
+    int stream;           /* the result is larger than caches are, and goes past them (CPU) */
 } fa__rows;
 
 /* Which row functions a variant needs (FA__DIRECTIONS). */

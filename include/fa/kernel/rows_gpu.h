@@ -72,6 +72,7 @@ FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 /* Segments, which fit in a block as they are cut. */
 FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
+    fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT));
     if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
@@ -82,13 +83,13 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, 
                                           const void *slots, size_t scratch, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
+    fa__rows_stay(&p->rows, element);
     if (once ? fa__rows_once(&p->rows, element, aligned)
              : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     fa_status status = fa__rows_split(&p->rows, name, slots, element, aligned, tensors, scratch);
     if (status != FA_OK) return status;
     if (once) p->rows.slot_bytes = 0;
-    p->rows.stream = p->rows.rows * p->rows.cols * element >= FA__STREAM_BYTES;
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {

@@ -17,8 +17,8 @@
         int64_t row = (int64_t)(blockIdx.x >> shift), step = (int64_t)(gridDim.x >> shift);                              \
         for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row, &team, &place);                              \
     })
-/* A block that starts has rows to do: few instructions before its first load. Rows that fill their teams need no loop, for which all
- * parameters would be fetched before: a block writes 256 bytes of them or more, so that there are never more than a launch may have. */
+/* A block that starts has rows to do: few instructions before its first load. Rows that fill their teams, which are fewer than 2^31, need
+ * no loop, for which all parameters would be fetched before. */
 #define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
     FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
@@ -27,8 +27,13 @@
         int64_t row = (int64_t)blockIdx.x * p.rows.teams;                                                                \
         int mine = (int)threadIdx.x >> p.rows.team_bits;                                                                 \
         team.whole = FA__LOOP(_row_WHOLE);                                                                               \
-        do FA__LOOP(direction)(&p, row + mine, &team, &place);                                                           \
-        while (!FA__LOOP(_row_WHOLE) && (row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                       \
+        if (FA__LOOP(_row_WHOLE)) {                                                                                      \
+            team.thread = (int)threadIdx.x - (mine << p.rows.team_bits), team.threads = p.rows.threads;                  \
+            FA__LOOP(direction)(&p, (int64_t)((uint32_t)row + (uint32_t)mine), &team, &place);                           \
+        } else {                                                                                                         \
+            do FA__LOOP(direction)(&p, row + mine, &team, &place);                                                       \
+            while ((row += (int64_t)gridDim.x * p.rows.teams) < p.rows.rows);                                            \
+        }                                                                                                                \
     })
 #define FA__SLOT_OPEN                                                                                                          \
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared,                                                          \

@@ -22,15 +22,21 @@ FA__TEAM_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT)
 #else
 #define FA__DIRECTIONS FA__ROWS_FORWARD
 #define FA_COLS FA__ROW_COLS(FA__FORWARD_BYTES)
+#if defined(FA_WHOLE)
+#define FA__HERE FA__CUT_WHOLE_RESIDENT
+#else
+#define FA__HERE FA__CUT_RESIDENT
+#endif
 #include <fa/kernel/rows_gpu_parts.h>
 #if FA__CUT_FORWARD
-FA__TEAM_KERNEL(_forward, FA__CUT_THREADS, FA__CUT_RESIDENT)
+FA__TEAM_KERNEL(_forward, FA__CUT_THREADS, FA__HERE)
 #elif FA__ONCE_FORWARD
 FA__TEAM_KERNEL(_forward, FA__ONCE_TEAM, FA__ONCE_THREADS / FA__ONCE_TEAM)
 #else
 FA__TEAM_KERNEL(_forward, FA__TEAM_THREADS, FA__TEAM_RESIDENT)
 #endif
 #endif
+#undef FA__HERE
 #undef FA__LOOP
 #undef FA__VARIANT
 #undef FA__BACKWARD

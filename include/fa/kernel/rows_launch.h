@@ -5,6 +5,7 @@
 #ifndef FA_KERNEL_ROWS_LAUNCH_H
 #define FA_KERNEL_ROWS_LAUNCH_H
 
+#include <fa/arch/sm80/ops.h>
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows.h>
 
@@ -39,9 +40,15 @@
 #define FA__ONCE_THREADS 1024
 
 /* Bytes of a matrix of which caches hold little: what is read of it leaves them last, so that results are written to memory early. On
- * an H200 an rmsnorm of 8,192 columns is 3 % faster for it, the gradient of a softmax of 16,384 columns 1 %; of 8 MB it would take
- * 10 % longer. */
+ * an H200 most kernels are 1 to 4 % faster for it; of 8 MB the gradient of a softmax would take 10 % longer. */
 #define FA__STREAM_BYTES ((int64_t)128 << 20)
+
+/* Finds that policy. Returns whether rows are few. */
+static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes) {
+    const int few = r->rows * r->cols * element_bytes < FA__STREAM_BYTES;
+    r->policy = few ? FA__SM80_STAY : FA__SM80_STAY_LONGER;
+    return few;
+}
 
 /* Vectors of 16 bytes that a row may touch. */
 static inline FA_UNUSED int64_t fa__row_vectors(const fa__rows *r, int element_bytes, int aligned) {
@@ -62,7 +69,7 @@ static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int ali
     int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;
     fa__rows_teams(r, needed, most);
-    r->whole = r->even && r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
+    r->whole = r->even && r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0 && r->rows <= INT32_MAX;
     return 1;
 }
 /* Whether one block takes a row that is looked at once; and the size of its team, if so. */

@@ -14,6 +14,7 @@
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
  *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (128), and such blocks that shall fit in
  *   FA__CUT_RESIDENT      a processor (8)
+ *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments fill their teams
  *
  *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
  *                         has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
@@ -49,6 +50,9 @@
 #endif
 #if !defined(FA__CUT_RESIDENT)
 #define FA__CUT_RESIDENT (1024 / FA__CUT_THREADS)
+#endif
+#if !defined(FA__CUT_WHOLE_RESIDENT)
+#define FA__CUT_WHOLE_RESIDENT FA__CUT_RESIDENT
 #endif
 #if !defined(FA__ONCE_FORWARD)
 #define FA__ONCE_FORWARD 0
@@ -89,6 +93,7 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__CUT_BACKWARD
 #undef FA__CUT_THREADS
 #undef FA__CUT_RESIDENT
+#undef FA__CUT_WHOLE_RESIDENT
 #undef FA__SUMS
 #undef FA__WEIGHTS
 #undef FA__UNROLL_PIECES

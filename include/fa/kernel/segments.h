@@ -13,9 +13,9 @@
 
 /** @cond PRIVATE */
 typedef struct fa__segments {
-    int64_t rows, cols, length; /* of the matrix; of a segment */
-    int64_t count;              /* segments of a row */
-    fa__divider divider;
+    int64_t length, count; /* of a segment; segments of a row */
+    fa__divider divider;   /* by these */
+    int64_t rows, cols;    /* of the matrix */
 } fa__segments;
 
 /* The columns of a segment, `first` to `first + cols` of row `row`. */
@@ -46,9 +46,16 @@ FA_HOOK int64_t fa__quotient(int64_t i, int64_t divisor, fa__divider by, int sma
     return small ? (int64_t)fa__divide((uint32_t)i, by) : i / divisor;
 }
 
-/* Segment number i: the first of no columns if there is none. */
-FA_HOOK fa__segment fa__segment_at(const fa__segments *s, int64_t i, int64_t segments) {
+/* Segment number i of `segments`: the first of no columns if there is none. If they are `whole`, all are equally long, there is that
+ * one, and they are fewer than 2^31. */
+FA_HOOK fa__segment fa__segment_at(const fa__segments *s, int64_t i, int64_t segments, const int whole) {
     fa__segment at = {i, 0, s->cols};
+    if (whole) {
+        const uint32_t row = fa__divide((uint32_t)i, s->divider);
+        at.row = row, at.cols = s->length;
+        at.first = (int64_t)((uint64_t)((uint32_t)i - row * (uint32_t)s->count) * (uint32_t)s->length);
+        return at;
+    }
     if (s->count > 1) {
         at.row = fa__quotient(i, s->count, s->divider, segments <= INT32_MAX);
         at.first = (i - at.row * s->count) * s->length;

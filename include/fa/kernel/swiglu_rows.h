@@ -4,10 +4,11 @@
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
+    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, FA__LOOP(_row_WHOLE));
     float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_x, held_up;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->gate, &at, sizeof(FA__ELEMENT)), at.cols, team);
+    FA__LOOP(_row__stay)(&in, p->rows.policy);
     FA__LOOP(_row_view) in_up = FA__LOOP(_row_like)(fa__element(&p->up, &at, sizeof(FA__ELEMENT)), &in);
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)(fa__element(&p->y, &at, sizeof(FA__ELEMENT)), &in);
     if (p->rows.stream) FA__LOOP(_row_stream)(&out);
@@ -43,10 +44,11 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 #if FA__DIRECTIONS & FA__ROWS_BACKWARD
 /* Backward: d_up = d_y activation(gate), d_gate = d_y up activation'(gate). */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows);
+    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, FA__LOOP(_row_WHOLE));
     float x[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_x, held_up, held_d;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->gate, &at, sizeof(FA__ELEMENT)), at.cols, team);
+    FA__LOOP(_row__stay)(&in, p->rows.policy);
     FA__LOOP(_row_view) in_up = FA__LOOP(_row_like)(fa__element(&p->up, &at, sizeof(FA__ELEMENT)), &in);
     FA__LOOP(_row_view) in_d = FA__LOOP(_row_like)(fa__element(&p->d_y, &at, sizeof(FA__ELEMENT)), &in);
     FA__LOOP(_row_view) out_x = FA__LOOP(_row_like)(fa__element(&p->d_gate, &at, sizeof(FA__ELEMENT)), &in);

@@ -10,7 +10,8 @@ enum {
     FA__ROW(_KEPT) = FA_KEEP,
     FA__ROW(_PARTS) = 1,
     FA__ROW(_PART) = FA__ROW(_LENGTH),
-    FA__ROW(_KNOWN) = 0
+    FA__ROW(_KNOWN) = 0,
+    FA__ROW(_WHOLE) = 0
 };
 
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
@@ -32,7 +33,7 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; }
-FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v, int longer) { (void)v, (void)longer; }
+FA__FN void FA__ROW(__stay)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
 
 FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) { return (v->cols + FA__ROW(_LENGTH) - 1) / FA__ROW(_LENGTH); }
 /* Elements of the row in a piece. */

@@ -60,10 +60,10 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* all do, from the first-level cache's point of view */
-/* What is held of it leaves the caches after what is written meanwhile, or if it is not `longer` when it likes. */
-FA__FN void FA__ROW(__linger)(FA__ROW(_view) * v, int longer) {
+/* What is read of it stays in the second-level cache by a policy. */
+FA__FN void FA__ROW(__stay)(FA__ROW(_view) * v, uint64_t policy) {
     v->stream = 1;
-    v->policy = fa_sm80_stay(longer);
+    v->policy = policy;
 }
 
 /* Elements from the start of a piece to the row's end: at most those of the piece, negative for none. */
@@ -142,7 +142,9 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
         for (int j = 0; j < FA__ROW(_VECTORS); j++) {
             const FA__ELEMENT *at = FA__ROW(__vector)(v, piece, j);
             uint32_t *to = raw + FA__ROW(_WORDS) * j;
-            if (FA_WHOLE < 2) {
+            if (FA_WHOLE == 1 && v->stream) {
+                fa_sm80_load_of(1, to, at, FA__ROW(_WORDS), v->policy);
+            } else if (FA_WHOLE < 2) {
                 fa_sm80_load16(to, at);
             } else {
                 FA__UNROLL
