@@ -529,9 +529,10 @@ static void far_apart(rng *r) {
     memory_delete(place, from, bytes), memory_delete(place, to, bytes);
 }
 
-/* Segments, of any size of matrix: each column of each row is in exactly one, and none is longer than it may be. */
+/* Segments, of any size of matrix: each column of each row is in exactly one, and none is longer than it may be. Equally long ones are found
+ * by fewer steps, too. */
 static void segments(rng *r) {
-    int tiled = 1, fits = 1;
+    int tiled = 1, fits = 1, same = 1, wholes = 0;
     for (int round = 0; round < 300; round++) {
         int bytes = rng_one_in(r, 2) ? 2 : 4, aligned = rng_one_in(r, 2);
         int64_t most = 1024 << rng_int(r, 0, 4), rows = 1 + (int64_t)exp(rng_uniform(r) * log(rng_one_in(r, 3) ? 1e11 : 20));
@@ -543,16 +544,21 @@ static void segments(rng *r) {
         for (int probe = 0; probe < 3; probe++) {
             int64_t row = probe == 0 ? 0 : probe == 1 ? rows - 1 : (int64_t)(rng_uniform(r) * (double)rows), next = 0;
             for (int64_t i = 0; i < s.count; i++) {
-                fa__segment at = fa__segment_at(&s, row * s.count + i, shape.rows);
+                fa__segment at = fa__segment_at(&s, row * s.count + i, shape.rows, 0);
+                if (shape.even && shape.rows <= INT32_MAX) {
+                    fa__segment whole = fa__segment_at(&s, row * s.count + i, shape.rows, 1);
+                    same &= whole.row == at.row && whole.first == at.first && whole.cols == at.cols, wholes++;
+                }
                 tiled &= at.row == row && at.first == next && at.cols > 0 - (cols == 0) && at.cols <= shape.cols;
                 next = at.first + at.cols;
             }
             tiled &= next == cols;
         }
-        tiled &= fa__segment_at(&s, shape.rows, shape.rows).cols == 0;
+        tiled &= fa__segment_at(&s, shape.rows, shape.rows, 0).cols == 0;
     }
     tap_ok(tiled, "segments cover every row once");
     tap_ok(fits, "segments are as long as they may be");
+    tap_ok(same && wholes > 0, "equally long ones in few steps: %d", wholes);
 }
 
 #if defined(__CUDACC__)
