@@ -305,7 +305,7 @@ static void softmax_rows(rng *r) {
 /* ---- the marks for the second-level cache: those that createpolicy makes on this device ---- */
 
 KERNEL make_policies(uint64_t *to) {
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(to[0]));
+    asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(to[0]));
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(to[1]));
 }
 static void policies(void) {
