@@ -103,12 +103,12 @@ $(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BU
 	    -fPIC -x c -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
-# An instance of rows has several kernels, over which nvcc's optimizer can have several threads (doc/instantiate.md).
+# An instance of rows has several kernels, over which nvcc's optimizer can have several threads (doc/instantiate.md): one instance at a time.
 bench_split = $(if $(shell $(NVCC) --help 2>/dev/null | grep -e '--split-compile '),--split-compile=0)
 $(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(bench_split) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -Iinclude \
+	@$(BUILD)/bench/measure --alone $(BUILD)/bench/lock $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(bench_split) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -Iinclude \
 	    $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 

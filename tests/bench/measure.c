@@ -1,12 +1,14 @@
-/* measure FILE COMMAND...: runs a compiler and writes to FILE, a line each, the seconds it took (wall clock, then
+/* measure [--alone LOCK] FILE COMMAND...: runs a compiler and writes to FILE, a line each, the seconds it took (wall clock, then
  * processor), the largest memory of any of its processes and, where ptxas reports them, the registers of the
  * hungriest kernel and the bytes spilled by all. What the command prints goes to FILE.log, and its first lines to
- * stderr if it fails. */
+ * stderr if it fails. Those with the same LOCK, a file, run one after the other: a compiler that has several threads takes twice as long
+ * beside seven of its kind. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,8 +21,13 @@ static double seconds(void) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 3 && !strcmp(argv[1], "--alone")) {
+        int lock = open(argv[2], O_WRONLY | O_CREAT | O_CLOEXEC, 0644); /* until this program ends */
+        if (lock < 0 || flock(lock, LOCK_EX)) perror(argv[2]);
+        argv += 2, argc -= 2;
+    }
     if (argc < 3) {
-        fprintf(stderr, "usage: measure FILE COMMAND...\n");
+        fprintf(stderr, "usage: measure [--alone LOCK] FILE COMMAND...\n");
         return 2;
     }
     char log_name[4096];
