@@ -221,6 +221,7 @@ typedef struct FA__PARAMS {
 #define FA__CUT_RESIDENT 6 /* its angles take registers */
 #define FA__HELD_FORWARD 4 /* 16 bytes of each half of a head */
 #define FA__HELD_BACKWARD 4
+#define FA__CUT_PARTIAL 1
 #define FA__CUT_FORWARD 1
 #define FA__CUT_BACKWARD 1
 #include <fa/kernel/rows_run.h>

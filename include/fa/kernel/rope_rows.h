@@ -68,7 +68,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__STATIC_ASSERT(FA__LANES == 1 || FA__LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
     float a[FA__LENGTH], b[FA__LENGTH], c[FA__LENGTH], s[FA__LENGTH];
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, 0);
-    const int small = p->rows.rows <= INT32_MAX;
+    const int small = FA__LOOP(_row_WHOLE) || p->rows.rows <= INT32_MAX;
+    if (FA__LOOP(_row_WHOLE) && team->thread * FA__LENGTH >= (int)at.cols) return; /* whole heads of fewer vectors than there are threads */
     const int64_t outer = fa__quotient(at.row, p->inner, p->by_inner, small), number = at.row - outer * p->inner;
     const int64_t batch = fa__quotient(outer, p->outer, p->by_outer, small), other = outer - batch * p->outer;
     const int64_t token = p->by_token ? other : number;
@@ -130,7 +131,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     /* What is not rotated: this segment's share of it, unless it is in its place. */
     const int64_t tail = 2 * (int64_t)p->half + (p->cut.count > 1 ? at.first / p->cut.length * p->tail_step : 0);
     const int64_t left = p->head_dim - tail;
-    for (int head = left > 0 ? begin : end; head < end; head += head % FA__HEADS == FA__HEADS - 1 ? step - FA__HEADS + 1 : 1) {
+    for (int head = !FA__LOOP(_row_WHOLE) && left > 0 ? begin : end; head < end; head += head % FA__HEADS == FA__HEADS - 1 ? step - FA__HEADS + 1 : 1) {
         const FA__ELEMENT *from = FA__LOOP(__head)(p, p->from, batch, token, head) + tail;
         FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head) + tail;
         if (from == to) continue;

@@ -26,17 +26,17 @@
 #define FA__VARIANT _held_back
 #define FA__BACKWARD 1
 #include <fa/kernel/rows_gpu_team.h>
-/* The same of rows that have no ends to look after: half as many instructions. Those of a kernel that runs for some
+/* The same of rows of whole vectors, or of segments that fill their teams, which have no ends to look after: half as many instructions. Those of a kernel that runs for some
  * microseconds are fetched from memory. */
 #if !FA__ONCE_FORWARD
 #define FA__VARIANT _whole
 #define FA__BACKWARD 0
-#define FA_WHOLE 1
+#define FA_WHOLE (2 - FA__CUT_FORWARD)
 #include <fa/kernel/rows_gpu_team.h>
 #endif
 #define FA__VARIANT _whole_back
 #define FA__BACKWARD 1
-#define FA_WHOLE 1
+#define FA_WHOLE (2 - FA__CUT_BACKWARD)
 #include <fa/kernel/rows_gpu_team.h>
 
 #if !FA__CUT_FORWARD
@@ -73,7 +73,7 @@ FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT));
-    if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS))
+    if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS, !FA__CUT_PARTIAL))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
                     FA__CUT_THREADS);
@@ -85,7 +85,7 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, 
     const int element = (int)sizeof(FA__ELEMENT);
     fa__rows_stay(&p->rows, element);
     if (once ? fa__rows_once(&p->rows, element, aligned)
-             : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS))
+             : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     fa_status status = fa__rows_split(&p->rows, name, slots, element, aligned, tensors, scratch);
     if (status != FA_OK) return status;

@@ -64,12 +64,14 @@ static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int blo
     r->blocks = 1;
     r->slot_bytes = 0;
 }
-/* Whether a team of at most `most` threads holds a row in registers, `bytes` a thread; and its size, if so. */
-static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most) {
+/* Whether a team of at most `most` threads holds a row in registers, `bytes` a thread; and its size, if so, and whether it is whole: of
+ * whole vectors, and `full` if that is asked for. */
+static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most, int full) {
     int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;
     fa__rows_teams(r, needed, most);
-    r->whole = r->even && r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0 && r->rows <= INT32_MAX;
+    r->whole = r->even && r->cols * element_bytes % 16 == 0 && r->rows <= INT32_MAX;
+    if (full) r->whole &= r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
     return 1;
 }
 /* Whether one block takes a row that is looked at once; and the size of its team, if so. */

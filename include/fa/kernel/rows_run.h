@@ -14,7 +14,8 @@
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
  *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (128), and such blocks that shall fit in
  *   FA__CUT_RESIDENT      a processor (8)
- *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments fill their teams
+ *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
+ *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, which takes care of that itself
  *
  *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
  *                         has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
@@ -53,6 +54,9 @@
 #endif
 #if !defined(FA__CUT_WHOLE_RESIDENT)
 #define FA__CUT_WHOLE_RESIDENT FA__CUT_RESIDENT
+#endif
+#if !defined(FA__CUT_PARTIAL)
+#define FA__CUT_PARTIAL 0
 #endif
 #if !defined(FA__ONCE_FORWARD)
 #define FA__ONCE_FORWARD 0
@@ -94,6 +98,7 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__CUT_THREADS
 #undef FA__CUT_RESIDENT
 #undef FA__CUT_WHOLE_RESIDENT
+#undef FA__CUT_PARTIAL
 #undef FA__SUMS
 #undef FA__WEIGHTS
 #undef FA__UNROLL_PIECES

@@ -46,8 +46,8 @@ FA_HOOK int64_t fa__quotient(int64_t i, int64_t divisor, fa__divider by, int sma
     return small ? (int64_t)fa__divide((uint32_t)i, by) : i / divisor;
 }
 
-/* Segment number i of `segments`: the first of no columns if there is none. If they are `whole`, all are equally long, there is that
- * one, and they are fewer than 2^31. */
+/* Segment number i of `segments`: the first of no columns if there is none. If they are `whole`, all are equally long, there is
+ * that one, and they are fewer than 2^31. */
 FA_HOOK fa__segment fa__segment_at(const fa__segments *s, int64_t i, int64_t segments, const int whole) {
     fa__segment at = {i, 0, s->cols};
     if (whole) {
