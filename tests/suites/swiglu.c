@@ -572,7 +572,7 @@ static void segments_fit(rng *r) {
         fa__rows shape;
         memset(&shape, 0, sizeof shape);
         fa__cut(&shape, 3, cols, element, aligned, (int64_t)threads * bytes);
-        int held = fa__rows_fit(&shape, element, aligned, bytes, threads);
+        int held = fa__rows_fit(&shape, element, aligned, bytes, threads, round % 2);
         if (!held || shape.threads * shape.teams > threads) {
             fits = 0;
             tap_note("%lld columns of %d bytes%s: no room in %d threads of %d bytes", (long long)cols, element, aligned ? ", aligned" : "", threads, bytes);
