@@ -266,11 +266,12 @@ static void shapes(const kind *k, uint64_t seed) {
     for (int set = 0; set < (place == MEMORY_HOST ? 3 : 1); set++) {
         const char *isa = place == MEMORY_HOST ? check_instruction_set(set) : "GPU";
         for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++)
-            for (int way = 0; way < 4; way++) {
+            for (int way = 0; way < 5; way++) {
                 form s = plain(dims[i]);
                 s.interleaved = way % 2, s.bshd[Q] = s.bshd[K_OUT] = 1;
                 if (dims[i] > 1000) s.seqlen = 2, s.batch = 1, s.heads = 2;
                 if (way >= 2) s.head_dim += (int)i % 5 + (way == 3) * 133, s.rotary_dim = dims[i];
+                if (way == 4) s.head_dim = (dims[i] + 7) / 8 * 8 + (int)i % 5 * 8; /* all in vectors of 16 bytes, if the halves are */
                 for (int t = 0; t < TENSORS && way == 1; t++) s.gap[t] = t, s.tail[t] = 2 * t + 1;
                 passed &= check_form(k, &s, &r, &worst);
             }
