@@ -17,8 +17,8 @@
         int64_t row = (int64_t)(blockIdx.x >> shift), step = (int64_t)(gridDim.x >> shift);                              \
         for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row, &team, &place);                              \
     })
-/* A block that starts has rows to do: few instructions before its first load. Rows that fill their teams, which are fewer than 2^31, need
- * no loop, for which all parameters would be fetched before. */
+/* A block that starts has rows to do: few instructions before its first load. Rows without ends to look after, which are fewer than
+ * 2^31, need no loop, for which all parameters would be fetched before. */
 #define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
     FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
