@@ -76,6 +76,12 @@ for by in cc clang c++; do
     attention '#define FA_BLOCK_M 0'; rejects $by "FA_BLOCK_M 0" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
     attention '#define FA_BLOCK_N -16'; rejects $by "FA_BLOCK_N -16" "bad: FA_BLOCK_N"
+    for stages in 0 5; do
+        attention "#define FA_STAGES $stages"; rejects $by "FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)"
+    done
+    attention '#define FA_WARPS 33'; rejects $by "FA_WARPS 33" "bad: FA_WARPS, the warps of a thread block that multiply, is not 1 to 32"
+    attention '#define FA_MASK'; rejects $by "an empty FA_MASK" "bad: FA_MASK is empty: define it as the name of a mask"
+    attention '#define FA_SCORE'; rejects $by "an empty FA_SCORE" "bad: FA_SCORE is empty: define it as the name of a score hook"
     attention 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
     rejects $by "FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
 done
@@ -145,6 +151,7 @@ for header in $row_kernels; do
     done
 done
 for by in cc clang c++; do
+    primitive swiglu.h "$tile" '#define FA_ACTIVATION'; rejects $by "swiglu.h with an empty FA_ACTIVATION" "bad: FA_ACTIVATION is empty: define it as the name of an activation"
     primitive swiglu.h "$tile" 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
     rejects $by "swiglu.h with FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
 done

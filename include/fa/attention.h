@@ -91,6 +91,14 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 f
 #define FA__PASSES 4 /* the last pass, all that a causal mask leaves unbalanced, is then a sixteenth of the work */
 #define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: a half of the second-level cache of an A100 or H100 */
 
+#if defined(FA_MASK) && FA__IS_NOTHING(FA_MASK)
+FA__REQUIRE(0, "FA_MASK is empty: define it as the name of a mask, such as fa_causal, or not at all");
+#undef FA_MASK
+#endif
+#if defined(FA_SCORE) && FA__IS_NOTHING(FA_SCORE)
+FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such as fa_alibi, or not at all");
+#undef FA_SCORE
+#endif
 #if defined(FA_MASK)
 #define FA__HAS_MASK 1
 #define FA__MASK_NEEDS FA__SHIPPED_NEEDS(FA_MASK)

@@ -184,6 +184,9 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__BAND_fa_causal_top_left ~, 1
 #define FA__BAND_fa_sliding_window ~, 2
 #define FA__IS_BAND(mask) FA__SECOND(FA__CAT(FA__BAND_, mask), 0, ~)
+/* 1 if a hook is defined as nothing, else 0. */
+#define FA__NOTHING_IS ~, 1
+#define FA__IS_NOTHING(hook) FA__SECOND(FA__CAT3(FA__NOTHING, hook, _IS), 0, ~)
 /* One store a thread for the whole program: a weak definition in every file, merged by the linker, and among shared
  * libraries, those that hide their symbols too, by the loader. */
 #if defined(__cplusplus)

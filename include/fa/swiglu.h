@@ -88,6 +88,10 @@ FA__STRICT_BEGIN
 #include <fa/arch/bind.h>
 #include <fa/arch/dtype.h>
 
+#if defined(FA_ACTIVATION) && FA__IS_NOTHING(FA_ACTIVATION)
+FA__REQUIRE(0, "FA_ACTIVATION is empty: define it as the name of an activation, such as fa_gelu, or not at all");
+#undef FA_ACTIVATION
+#endif
 #if !defined(FA_ACTIVATION)
 #define FA_ACTIVATION fa_silu
 #endif

@@ -158,7 +158,13 @@
 #if !defined(FA_BLOCK_N)
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-#if FA__ARCH == FA_CPU
+#if FA__ARCH == FA_CPU /* has no use for them; what no GPU could do is a mistake here, too */
+#if defined(FA_STAGES) && (FA_STAGES + 0 < 1 || FA_STAGES + 0 > 4)
+FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
+#endif
+#if defined(FA_WARPS) && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32)
+FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is not 1 to 32");
+#endif
 #undef FA_WARPS
 #define FA_WARPS 1
 #undef FA_STAGES
@@ -179,7 +185,7 @@ FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-#if FA_STAGES + 0 < 1 || FA_STAGES > (FA__ARCH == 90 ? 4 : 2)
+#if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 90 ? 4 : 2)
 FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
 #undef FA_STAGES
 #define FA_STAGES 1
@@ -194,7 +200,7 @@ FA__REQUIRE(0, "FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those 
 FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is above 256, the widest product of FA_ARCH 90");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
-#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS > 32 || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
+#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
 FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp can hold");
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / 16)
