@@ -218,6 +218,11 @@ static void shapes(const kind *k, uint64_t seed) {
             for (int t = 0; t < 4; t++) s.gap[t] = 3, s.tail[t] = 5;
             passed &= check_rows(k, &s, &r, &worst);
         }
+        for (int64_t cols = 1; cols < 700; cols += 1 + cols / 3) { /* all begin on boundaries, and many end between them */
+            form s = plain(9, cols);
+            for (int t = 0; t < 4; t++) s.gap[t] = (int)((8 - cols % 8) % 8);
+            passed &= check_rows(k, &s, &r, &worst);
+        }
         for (int64_t cols = 1024; cols <= 32768; cols *= 2) /* they fill their threads, but rows of one matrix begin anywhere */
             for (int t = 0; t < 4; t++) {
                 form s = plain(4, cols);
