@@ -158,16 +158,13 @@
 #if !defined(FA_BLOCK_N)
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-#if FA__ARCH == FA_CPU /* has no use for them; what no GPU could do is a mistake here, too */
-#if defined(FA_STAGES) && (FA_STAGES + 0 < 1 || FA_STAGES + 0 > 4)
-FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
-#endif
+/* A CPU has no use for FA_WARPS and FA_STAGES; what no GPU could do is a mistake there, too. */
+#if FA__ARCH == FA_CPU
 #if defined(FA_WARPS) && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32)
 FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is not 1 to 32");
 #endif
 #undef FA_WARPS
 #define FA_WARPS 1
-#undef FA_STAGES
 #endif
 #if !defined(FA_WARPS)
 #define FA_WARPS ((FA_BLOCK_M + FA__TABLE_M / FA__TABLE_WARPS - 1) / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows a warp as the table has */
@@ -185,8 +182,11 @@ FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-#if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 90 ? 4 : 2)
+#if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4)
 FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
+#undef FA_STAGES
+#define FA_STAGES 1
+#elif FA__ARCH == FA_CPU
 #undef FA_STAGES
 #define FA_STAGES 1
 #endif

@@ -63,13 +63,13 @@ FA__FN FA__ELEMENT *FA__LOOP(__head)(const FA__PARAMS *p, const fa_tensor *tenso
     return (FA__ELEMENT *)t->data + batch * t->stride_batch + (head - (in_k ? p->heads : 0)) * t->stride_head + token * t->stride_seq;
 }
 
-/* What is less than 2^31 anyway, in a register less where these are few. */
+/* A number below 2^31, which it is in any case: where registers are few it takes one, not two. */
 #define FA__SMALL(x) (FA__LOOP(_row_WHOLE) ? (int)(x) : (x))
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__HEADS = FA__ROPE_HEADS, FA__LENGTH = FA__LOOP(_row_LENGTH) };
     FA__STATIC_ASSERT(FA__LANES == 1 || FA__LENGTH * sizeof(FA__ELEMENT) == 16, "a thread's elements of a half are neighbours");
     float a[FA__LENGTH], b[FA__LENGTH], c[FA__LENGTH], s[FA__LENGTH];
-    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, 0);
+    fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, 0); /* a block's last teams may have none */
     const int small = FA__LOOP(_row_WHOLE) || p->rows.rows <= INT32_MAX;
     const int idle = FA__LOOP(_row_WHOLE) && team->thread * FA__LENGTH >= (int)at.cols; /* whole halves of fewer vectors than there are threads */
     const int64_t outer = fa__quotient(at.row, p->inner, p->by_inner, small), number = at.row - outer * p->inner;
@@ -138,13 +138,15 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head) + tail;
         if (from == to) continue;
 #if FA__LANES > 1
-        FA__ROLL
-        for (int i = team->thread * FA__LENGTH; FA__LOOP(_row_WHOLE) && i < (int)left; i += team->threads * FA__LENGTH) {
-            uint32_t raw[4];
-            fa_sm80_load16(raw, from + i);
-            fa_sm80_store16(to + i, raw);
+        if (FA__LOOP(_row_WHOLE)) { /* vectors, of which there may be more or fewer than threads */
+            FA__ROLL
+            for (int i = team->thread * FA__LENGTH; i < (int)left; i += team->threads * FA__LENGTH) {
+                uint32_t raw[4];
+                fa_sm80_load16(raw, from + i);
+                fa_sm80_store16(to + i, raw);
+            }
+            continue;
         }
-        if (FA__LOOP(_row_WHOLE)) continue;
 #endif
         FA__LOOP(_row_view) in = FA__LOOP(_row_at)(from, left < p->tail_step ? left : p->tail_step, team);
         FA__LOOP(_row_view) out = FA__LOOP(_row_like)(to, &in);

@@ -24,7 +24,7 @@ typedef struct fa__rows {
     uint64_t policy;    /* by which what is read stays in the second-level cache (GPU) */
     int64_t rows, cols;
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
-    int whole;          /* and fill what their teams hold (GPU) */
+    int whole;          /* and are of whole vectors of 16 bytes; of segments, also fill what their teams hold, unless FA__CUT_PARTIAL (GPU) */
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
     int tensors;        /* that are held, of kernels with sums (GPU) */
     int chunk;          /* pieces of a row that are in the slots at a time (norm_slots.h) */

@@ -15,7 +15,7 @@
  *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (128), and such blocks that shall fit in
  *   FA__CUT_RESIDENT      a processor (8)
  *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
- *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, which takes care of that itself
+ *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function looks after that itself
  *
  *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
  *                         has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
