@@ -48,11 +48,9 @@ FA_HOOK float fa_sigmoid(float x) {
 /** @name fa_silu: x / (1 + exp(-x)), the activation of SwiGLU (Shazeer, arXiv 2002.05202)
  *  @{ */
 /** @cond PRIVATE */
-/* In vectors of a CPU, for kernel/swiglu_rows.h: fa_sigmoid() of numbers that are not below FA__SILU_LOWEST, where fa_silu() is as good
- * as 0. (Of scalar code compilers make the same but for the division, which takes 16 clocks of an Intel Xeon.) */
+/* The CPU has it in vectors, too: kernel/swiglu_rows_cpu.h. (Of scalar code compilers make the same but for the division, which takes 16
+ * clocks of an Intel Xeon.) */
 #define FA__VECTORS_fa_silu 1
-#define FA__SILU_LOWEST -87.0f
-#define FA__SIGMOID_OF(x) FA__CPU_OP(inverse)(1.0f + FA__CPU_OP(exp2)((x) * -FA__LOG2_E))
 /** @endcond */
 FA_HOOK float fa_silu(const void *user, float x) {
     (void)user;

@@ -6,6 +6,10 @@
 
 #define FA__CE_FAR 1e6f
 
+#if FA__LANES == 1
+#include <fa/kernel/rows_near.h>
+#endif
+
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
  * large it was at most times log2(e), in size. */
@@ -38,9 +42,6 @@ FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) 
     seen->max = largest;
     seen->far = fa__maxf(fabsf(offset), seen->far);
 }
-#endif
-#if FA__LANES == 1
-#include <fa/kernel/rows_near.h>
 #endif
 /* The same of any numbers. */
 FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const FA__PARAMS *p) {
@@ -173,6 +174,18 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
+#if FA__LANES == 1
+        if (!ignored && !(cap > 0.0f) && !FA__LOOP(_row_COSTLY)) {
+            const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
+            const int real = FA__LOOP(_row_real)(&in, piece);
+            float factor;
+            if (FA__LOOP(_near_once)(x, z, real, lse, FA__LOG2_E, &factor) && weight * factor != 0.0f) {
+                if (mine >= 0 && mine < real) x[FA__LOOP(_row__order)(mine)] -= hit / (weight * factor);
+                FA__LOOP(_row__scaled)(FA__LOOP(_row__piece)(&out, piece), x, real, weight * factor, -even, p->rows.stream);
+                continue;
+            }
+        }
+#endif
         FA__LOOP(_row_ahead)(&in, piece);
         FA__LOOP(_row_get)(x, &held, &in, piece);
         if (ignored) {

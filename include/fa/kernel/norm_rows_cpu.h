@@ -92,41 +92,48 @@ FA__FN FA__CPU_OP(vec) FA__LOOP(_normal_of)(FA__CPU_OP(vec) s, FA__CPU_OP(vec) m
     return s * rstd * by;
 #endif
 }
-/* Results of `real` columns: the sum, if it is wanted, and y. */
+/* A block: the sum, if it is wanted, and y. gamma and beta: in the order of FA__LOOP(_row__bring)(). */
+FA__FN void FA__LOOP(_normal_block)(FA__ELEMENT *y, FA__ELEMENT *sum, int sums, const FA__ELEMENT *x, const FA__ELEMENT *r, int adds, const float *gamma,
+                                    const float *beta, FA__CPU_OP(vec) mean, FA__CPU_OP(vec) rstd, int streamed, int by_unit) {
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__VECTORS = FA__LOOP(_row_BLOCK) / FA__FLOATS };
+    FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS];
+    FA__LOOP(_row__bring)(s, x);
+    if (adds) {
+        FA__LOOP(_row__bring)(add, r);
+        FA__UNROLL
+        for (int j = 0; j < FA__VECTORS; j++) s[j] += add[j];
+    }
+    if (sums) FA__LOOP(_row__bring_back)(sum, s, streamed, by_unit);
+    FA__UNROLL
+    for (int j = 0; j < FA__VECTORS; j++) s[j] = FA__LOOP(_normal_of)(s[j], mean, rstd, gamma + j * FA__FLOATS, beta + j * FA__FLOATS);
+    FA__LOOP(_row__bring_back)(y, s, streamed, by_unit);
+}
+/* Results of `real` columns. What is neither x nor y may be NULL. */
 FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
                                      const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
-    const int by_unit = fa__cpu_rounds_bf16();
-    const int fits = FA__LOOP(_row__fits)(y, real, streamed), both = sum ? FA__LOOP(_row__fits)(sum, real, streamed) : fits;
-    const int blocks = fits < both ? fits : both;
+    FA__ELEMENT FA__CPU_ALIGNED left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not put where it belongs at once */
+    FA__ELEMENT rest[2][FA__AT_ONCE];
+    const int blocks = real / FA__AT_ONCE * FA__AT_ONCE, by_unit = fa__cpu_rounds_bf16(), sums = sum != NULL, adds = r != NULL;
+    const int lines = FA__AT_ONCE * sizeof(FA__ELEMENT) >= 64; /* else two matrices by turns leave lines half full */
+    const int fits = FA__LOOP(_row__fits)(y, blocks, streamed), both = !sums || ((lines || !streamed) && FA__LOOP(_row__fits)(sum, blocks, streamed));
+    const int done = both ? fits : 0, streams = streamed && done > 0;
+    FA__ELEMENT *to_y = done > 0 ? y : left[0], *to_sum = done > 0 && sums ? sum : left[1];
+    if (!adds) r = x;
     for (int i = 0; i < blocks; i += FA__AT_ONCE) {
-        FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS];
-        if (next) FA__LOOP(_row__ask_block)(next + (uintptr_t)i * sizeof(FA__ELEMENT));
-        FA__LOOP(_row__block)(s, x + i);
-        if (r) {
-            if (next) FA__LOOP(_row__ask_block)(next_r + (uintptr_t)i * sizeof(FA__ELEMENT));
-            FA__LOOP(_row__block)(add, r + i);
-            FA__UNROLL
-            for (int j = 0; j < FA__VECTORS; j++) s[j] += add[j];
+        if (next) {
+            FA__LOOP(_row__ask_block)(next + (uintptr_t)i * sizeof(FA__ELEMENT));
+            if (adds) FA__LOOP(_row__ask_block)(next_r + (uintptr_t)i * sizeof(FA__ELEMENT));
         }
-        if (sum) FA__LOOP(_row__put)(sum + i, s, streamed, by_unit);
-        FA__UNROLL
-        for (int j = 0; j < FA__VECTORS; j++) s[j] = FA__LOOP(_normal_of)(s[j], mean, rstd, gamma + i + j * FA__FLOATS, beta + i + j * FA__FLOATS);
-        FA__LOOP(_row__put)(y + i, s, streamed, by_unit);
+        FA__LOOP(_normal_block)(to_y + i, to_sum + i, sums, x + i, r + i, adds, gamma + i, beta + i, mean, rstd, streams, by_unit);
     }
-    if (blocks == real) return;
-    /* What is left, and rows that lie across lines, by way of memory. */
-    float as_sum[FA__LOOP(_row_LENGTH)], as_y[FA__LOOP(_row_LENGTH)];
-    FA__ELEMENT rest[2][FA__FLOATS];
-    for (int i = blocks; i < real; i += FA__FLOATS) {
-        FA__CPU_OP(vec) s = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], x, i, real));
-        if (r) s += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], r, i, real));
-        *(FA__CPU_OP(any) *)(as_sum + i) = s;
-        *(FA__CPU_OP(any) *)(as_y + i) = FA__LOOP(_normal_of)(s, mean, rstd, gamma + i, beta + i);
-    }
-    if (sum) FA__LOOP(_row__store_at)(sum + blocks, as_sum + blocks, real - blocks, streamed);
-    FA__LOOP(_row__store_at)(y + blocks, as_y + blocks, real - blocks, streamed);
+    if (blocks < real)
+        FA__LOOP(_normal_block)(left[0] + blocks, left[1] + blocks, sums, FA__LOOP(_row__whole)(rest[0], x, blocks, real),
+                                FA__LOOP(_row__whole)(rest[1], r, blocks, real), adds, gamma + blocks, beta + blocks, mean, rstd, 0, by_unit);
+    if (done == real) return;
+    if (sums) FA__LOOP(_row__deliver)(sum + done, left[1] + done, real - done, streamed);
+    FA__LOOP(_row__deliver)(y + done, left[0] + done, real - done, streamed);
 }
 
 /* ---- forward with dropout, or of elements that are costly to widen ---- */
@@ -207,7 +214,8 @@ FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t en
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);
     const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, held = cols > FA__CPU_PIECE ? FA__CPU_HELD / row_bytes + 1 : 1;
     const int64_t ahead = cols > FA__CPU_PIECE ? held : FA__CPU_AHEAD / row_bytes + 1;
-    float gamma_of[FA__LOOP(_row_LENGTH)], beta_of[FA__LOOP(_row_LENGTH)];
+    float FA__CPU_ALIGNED gamma_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
+    float FA__CPU_ALIGNED beta_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
     const float *gamma = NULL, *beta = NULL;
     const int by_itself = FA__LOOP(_row_COSTLY) || p->dropout.threshold > 0;
     FA__LOOP(_flight) f[FA__MOST];
@@ -227,8 +235,11 @@ FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t en
                 const FA__LOOP(_row_view) of = FA__LOOP(_row_at)(NULL, real, team);
                 const int64_t at = first * fa_dtype_bytes(FA_WEIGHT_DTYPE);
                 gamma = FA__LOOP(_row_weights)(gamma_of, &of, 0, 0, p->gamma ? (const char *)p->gamma + at : NULL, FA_WEIGHT_DTYPE, 1.0f);
-                beta = gamma;
-                if (FA__CENTERED) beta = FA__LOOP(_row_weights)(beta_of, &of, 0, 0, p->beta ? (const char *)p->beta + at : NULL, FA_WEIGHT_DTYPE, 0.0f);
+                beta = gamma = FA__LOOP(_row__arranged)(gamma_of, gamma, real);
+                if (FA__CENTERED) {
+                    beta = FA__LOOP(_row_weights)(beta_of, &of, 0, 0, p->beta ? (const char *)p->beta + at : NULL, FA_WEIGHT_DTYPE, 0.0f);
+                    beta = FA__LOOP(_row__arranged)(beta_of, beta, real);
+                }
             }
             for (int64_t i = row; i < stop; i++) {
                 const int64_t later = FA__LOOP(_later)(p, i, ahead, end, next_item);

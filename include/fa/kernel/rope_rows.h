@@ -56,6 +56,33 @@ FA__FN void FA__LOOP(__neighbours)(float *x, const float *c, const float *s, int
     }
 }
 
+#if FA__LANES == 1
+/* `cols` columns of both halves of a head, in vectors. */
+FA__FN_CALLED void FA__LOOP(__rotate)(FA__ELEMENT *to, const FA__ELEMENT *from, int64_t second, int cols, const float *c, const float *s, int streams) {
+    enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES) };
+    FA__ELEMENT part[2][FA__AT_ONCE], FA__CPU_ALIGNED left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE];
+    const int fits = FA__LOOP(_row__fits)(to + second, FA__LOOP(_row__fits)(to, cols, streams), streams), by_unit = fa__cpu_rounds_bf16();
+    for (int i = 0; i < cols; i += FA__AT_ONCE) {
+        const int direct = i < fits;
+        FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
+        FA__LOOP(_row__ask_block)((uintptr_t)(from + i) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT));
+        FA__LOOP(_row__ask_block)((uintptr_t)(from + second + i) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT));
+        FA__LOOP(_row__bring)(a, FA__LOOP(_row__whole)(part[0], from, i, cols));
+        FA__LOOP(_row__bring)(b, FA__LOOP(_row__whole)(part[1], from + second, i, cols));
+        FA__UNROLL
+        for (int j = 0; j < FA__VECTORS; j++) {
+            const FA__CPU_OP(vec) x = a[j], cosine = ((const FA__CPU_OP(any) *)(c + i))[j], sine = ((const FA__CPU_OP(any) *)(s + i))[j];
+            a[j] = FA__CPU_OP(fma)(x, cosine, -(b[j] * sine)), b[j] = FA__CPU_OP(fma)(b[j], cosine, x * sine);
+        }
+        FA__LOOP(_row__bring_back)(direct ? to + i : left[0] + i, a, streams && direct, by_unit);
+        FA__LOOP(_row__bring_back)(direct ? to + second + i : left[1] + i, b, streams && direct, by_unit);
+    }
+    if (fits == cols) return;
+    FA__LOOP(_row__deliver)(to + fits, left[0] + fits, cols - fits, streams);
+    FA__LOOP(_row__deliver)(to + second + fits, left[1] + fits, cols - fits, streams);
+}
+#endif
+
 /* Where a head of the token is. */
 FA__FN FA__ELEMENT *FA__LOOP(__head)(const FA__PARAMS *p, const fa_tensor *tensors, int64_t batch, int64_t token, int head) {
     const int in_k = head >= p->heads;
@@ -104,6 +131,16 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             }
         }
         FA__LOOP(_row_wait)();
+#if FA__LANES == 1
+        if (!p->interleaved) {
+            if (head == begin) FA__LOOP(_row__arranged)(c, c, (int)at.cols), FA__LOOP(_row__arranged)(s, s, (int)at.cols);
+            for (int i = 0; i < FA__HEADS && head + i < end; i++) {
+                FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head + i) + at.first;
+                FA__LOOP(__rotate)(to, from[i], p->second, (int)at.cols, c, s, p->rows.stream);
+            }
+            continue;
+        }
+#endif
         FA__UNROLL
         for (int i = 0; i < FA__HEADS; i++) {
             if (head + i < end) {

@@ -40,17 +40,22 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
     const float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
     for (int64_t piece = 0; piece < pieces; piece++) {
-        float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH), weight = factor;
+        float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH), weight;
         const int count = FA__LOOP(_row_count)(&in, piece), real = FA__LOOP(_row_real)(&in, piece);
         const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
+        FA__ELEMENT *to = FA__LOOP(_row__piece)(&out, piece);
         if (p->log) {
             const float *from = piece < keeps ? x : FA__LOOP(_row_look)(x, &held, &in, piece);
             FA__LOOP(__logarithms)(x, from, count, max, p->scale, log_sum);
-        } else if ((piece < since || piece >= keeps) && !FA__LOOP(_near_again)(x, z, real, max, p->scale_log2, &weight)) {
+            FA__LOOP(_row_store)(&out, piece, x);
+        } else if (piece >= since && piece < keeps) {
+            FA__LOOP(_row__scaled)(to, x, real, inverse * factor, 0.0f, p->rows.stream);
+        } else if (FA__LOOP(_near_again)(x, z, real, max, p->scale_log2, &weight)) {
+            FA__LOOP(_row__scaled)(to, x, real, inverse * weight, 0.0f, p->rows.stream);
+        } else {
             FA__LOOP(_reduce_exp_to)(x, FA__LOOP(_row_look)(x, &held, &in, piece), count, max, p->scale_log2);
-            weight = 1.0f;
+            FA__LOOP(_row_store_times)(&out, piece, x, inverse);
         }
-        FA__LOOP(_row_store_times)(&out, piece, x, p->log ? 1.0f : inverse * weight);
     }
 }
 

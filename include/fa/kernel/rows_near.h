@@ -61,7 +61,7 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
 }
 
 /* sum = the sum of 2^((z - base) * scale_log2) of `count` elements; to[], if there is one, are these before they are multiplied by *factor, up
- * to a whole number of units. Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done.
+ * to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done.
  * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
@@ -77,7 +77,7 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     for (int i = 0; i < count; i += FA__STRIDE) {
         const FA__ELEMENT *from = FA__LOOP(_row__some)(rest, z, i, count, FA__STRIDE, lowest);
         if (evenly) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + evenly);
-        if (to) FA__LOOP(_row__two)(&a, &b, from);
+        if (to && !FA__LOOP(_row_SPLIT)) FA__LOOP(_row__two)(&a, &b, from);
         else FA__LOOP(_row__pair)(&a, &b, from);
         if (!FA__SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
         if (FA__FUSED) a = FA__CPU_OP(horner)(a, scale, offsets), b = FA__CPU_OP(horner)(b, scale, offsets);
@@ -85,7 +85,7 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
         a = FA__CPU_OP(exp2_short)(a), b = FA__CPU_OP(exp2_short)(b);
         if (to) {
             *(FA__CPU_OP(any) *)(to + i) = a;
-            if (i + FA__FLOATS < count) *(FA__CPU_OP(any) *)(to + i + FA__FLOATS) = b;
+            if (FA__LOOP(_row_SPLIT) || i + FA__FLOATS < count) *(FA__CPU_OP(any) *)(to + i + FA__FLOATS) = b;
         }
         if (sum) sums[0] += a, sums[1] += b;
     }
@@ -104,6 +104,9 @@ FA__FN_CALLED int FA__LOOP(_near_keep)(float *sum, float *to, const FA__ELEMENT 
 }
 FA__FN_CALLED int FA__LOOP(_near_again)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
     return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, 0);
+}
+FA__FN_CALLED int FA__LOOP(_near_once)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
+    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, FA__NEAR_AHEAD);
 }
 #undef FA__NEAR_AHEAD
 #undef FA__NEAR_FAR

@@ -1,7 +1,8 @@
 /* swiglu_rows.h: a segment of a row: y = activation(gate) up, and the gradients. Elements do not wait for each other. */
 
-#define FA__IN_VECTORS (FA__LANES == 1 && FA__CAT(FA__VECTORS_, FA_ACTIVATION))
-
+#if FA__LANES == 1 && FA__CAT(FA__VECTORS_, FA_ACTIVATION)
+#include <fa/kernel/swiglu_rows_cpu.h>
+#else
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, FA__LOOP(_row_WHOLE));
@@ -17,25 +18,11 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_up, piece);
-#if FA__IN_VECTORS
-        FA__ELEMENT rest[2][FA__LOOP(_row_LANES)];
-        const int real = FA__LOOP(_row_real)(&in, piece);
-        for (int begin = 0, end; begin < real; begin = end) {
-            const FA__ELEMENT *gates = FA__LOOP(_row__from)(rest[0], FA__LOOP(_row__piece)(&in, piece), begin, real);
-            const FA__ELEMENT *ups = FA__LOOP(_row__from)(rest[1], FA__LOOP(_row__piece)(&in_up, piece), begin, real);
-            end = FA__LOOP(_row__end)(begin, real);
-            for (int i = begin; i < end; i += FA__LOOP(_row_LANES)) {
-                FA__CPU_OP(vec) gate = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SILU_LOWEST), FA__LOOP(_row__vector)(gates + (i - begin)));
-                *(FA__CPU_OP(any) *)(x + i) = gate * FA__SIGMOID_OF(gate) * FA__LOOP(_row__vector)(ups + (i - begin));
-            }
-        }
-#else
         float up[FA__LOOP(_row_LENGTH)];
         const int count = FA__LOOP(_row_count)(&in, piece);
         const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece), *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
         FA__UNROLL
         for (int i = 0; i < count; i++) x[i] = FA_ACTIVATION(FA__USER(p), gates[i]) * ups[i];
-#endif
         FA__LOOP(_row_store)(&out, piece, x);
     }
 }
@@ -60,22 +47,6 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
         FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_up, piece), FA__LOOP(_row_ahead)(&in_d, piece);
-#if FA__IN_VECTORS
-        FA__ELEMENT rest[3][FA__LOOP(_row_LANES)];
-        const int real = FA__LOOP(_row_real)(&in, piece);
-        for (int begin = 0, end; begin < real; begin = end) {
-            const FA__ELEMENT *gates = FA__LOOP(_row__from)(rest[0], FA__LOOP(_row__piece)(&in, piece), begin, real);
-            const FA__ELEMENT *ups = FA__LOOP(_row__from)(rest[1], FA__LOOP(_row__piece)(&in_up, piece), begin, real);
-            const FA__ELEMENT *ds = FA__LOOP(_row__from)(rest[2], FA__LOOP(_row__piece)(&in_d, piece), begin, real);
-            end = FA__LOOP(_row__end)(begin, real);
-            for (int i = begin; i < end; i += FA__LOOP(_row_LANES)) {
-                FA__CPU_OP(vec) gate = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SILU_LOWEST), FA__LOOP(_row__vector)(gates + (i - begin)));
-                FA__CPU_OP(vec) d_y = FA__LOOP(_row__vector)(ds + (i - begin)), share = FA__SIGMOID_OF(gate), y = gate * share;
-                *(FA__CPU_OP(any) *)(x + i) = d_y * FA__LOOP(_row__vector)(ups + (i - begin)) * (share + y * (1.0f - share));
-                *(FA__CPU_OP(any) *)(d + i) = d_y * y;
-            }
-        }
-#else
         float up[FA__LOOP(_row_LENGTH)];
         const int count = FA__LOOP(_row_count)(&in, piece);
         const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece), *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
@@ -86,10 +57,9 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
             x[i] = d_y * ups[i] * FA__CAT(FA_ACTIVATION, _grad)(FA__USER(p), gate);
             d[i] = d_y * FA_ACTIVATION(FA__USER(p), gate);
         }
-#endif
         FA__LOOP(_row_store)(&out_x, piece, x);
         FA__LOOP(_row_store)(&out_up, piece, d);
     }
 }
 #endif
-#undef FA__IN_VECTORS
+#endif

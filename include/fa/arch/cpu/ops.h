@@ -58,6 +58,9 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
     memcpy(to, from, bytes);
 }
 
+/* Of an array that is gone through in vectors: none lies across two lines. */
+#define FA__CPU_ALIGNED __attribute__((aligned(64)))
+
 /* ---- the instruction sets ---- */
 
 #define FA__ISA_BASE 0 /* 16-byte vectors: what every target of the compiler has, or the compiler emulates */
@@ -438,6 +441,23 @@ FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec
     (void)by_unit;
     fa_cpu_bits_1 low = fa_cpu_round_bf16_1(a), high = fa_cpu_round_bf16_1(b);
     __asm__("vpsrld $16, %0, %0\n\tvpsrld $16, %1, %1\n\tvpackusdw %1, %0, %0\n\tvpermq $0xD8, %0, %0" : "+x"(low), "+x"(high));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(low));
+    else memcpy(to, &low, 32);
+}
+/* Sixteen of them, `even` those at even places: what is rounded lies where it belongs, in the upper halves of words, so that a shift and
+ * a choice are left. NaN, of which there is none as a rule, takes another way. */
+FA__CPU_INLINE(1) void fa_cpu_put_bf16_pair_1(fa_bf16 *to, fa_cpu_vec_1 even, fa_cpu_vec_1 odd, int streamed) {
+    typedef uint32_t words __attribute__((vector_size(sizeof(fa_cpu_vec_1))));
+    words low = (words)even, high = (words)odd;
+    fa_cpu_vec_1 nan;
+    int some;
+    __asm__("vcmpunordps %3, %2, %1\n\tvmovmskps %1, %0" : "=r"(some), "=x"(nan) : "x"(even), "x"(odd));
+    if (__builtin_expect(some, 0)) {
+        low = (words)fa_cpu_round_bf16_1(even) >> 16, high = (words)fa_cpu_round_bf16_1(odd);
+    } else {
+        low = (low + ((low >> 16 & 1) + 0x7FFF)) >> 16, high = high + ((high >> 16 & 1) + 0x7FFF);
+    }
+    __asm__("vpblendw $0xAA, %1, %0, %0" : "+x"(low) : "x"(high));
     if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(low));
     else memcpy(to, &low, 32);
 }

@@ -1,7 +1,14 @@
 /* cpu/row.h: rows on the CPU: a piece is an array of floats in the first-level cache, and what is held stays in memory. */
 
+/* Halves of 32 bits are widened in place by an operation each, and rounded there; put side by side they take more. */
+#if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX2) && FA__ISA == FA__ISA_AVX2
+#define FA__ROW_SPLIT 1
+#else
+#define FA__ROW_SPLIT 0
+#endif
 /* Whole vectors of every instruction set. */
 enum {
+    FA__ROW(_SPLIT) = FA__ROW_SPLIT,
     FA__ROW(_UNIT) = 16,
     FA__ROW(_LANES) = FA__CPU_LANES(FA__ISA),
     FA__ROW(_BLOCK) = FA__CPU_LANES(FA__ISA) < 16 ? 16 : 32, /* elements that are computed in registers at a time */
@@ -169,9 +176,75 @@ FA__ROW_FN void FA__ROW(__put)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, int s
 #endif
 }
 #undef FA__ROW_FN
+/* A block in the order in which it is widened and rounded by the fewest operations, for what does not ask which element is which. */
+FA__FN void FA__ROW(__bring)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
+    if (FA__ROW(_SPLIT)) FA__ROW(__shuffled)(v, from);
+    else FA__ROW(__block)(v, from);
+}
+FA__FN void FA__ROW(__bring_back)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, int streamed, int by_unit) {
+#if FA__ROW_SPLIT
+    (void)by_unit;
+    FA__UNROLL
+    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j += 2) fa_cpu_put_bf16_pair_1(to + j * FA__ROW(_LANES), v[j], v[j + 1], streamed);
+#else
+    FA__ROW(__put)(to, v, streamed, by_unit);
+#endif
+}
+/* Where element i is among floats that are in that order. */
+FA__FN int FA__ROW(__order)(int i) {
+    const int at = i % (2 * FA__ROW(_LANES));
+    return FA__ROW(_SPLIT) ? i - at + at % 2 * FA__ROW(_LANES) + at / 2 : i;
+}
+/* Floats for `real` columns in that order, up to a whole block: in to[], if they are not `from` already, which has a whole number of units. */
+FA__FN_CALLED const float *FA__ROW(__arranged)(float *to, const float *from, int real) {
+    enum { FA__FLOATS = FA__ROW(_LANES), FA__BESIDE = 2 * FA__FLOATS };
+    if (!FA__ROW(_SPLIT)) {
+        if (real % FA__ROW(_BLOCK) == 0) return from;
+        if (to != from) memcpy(to, from, sizeof *to * (size_t)real);
+        for (int i = real; i % FA__ROW(_BLOCK) != 0; i++) to[i] = 0.0f;
+        return to;
+    }
+    for (int i = 0; i < real; i += FA__BESIDE) {
+        float even[FA__FLOATS], odd[FA__FLOATS];
+        for (int j = 0; j < FA__FLOATS; j++) even[j] = from[i + 2 * j], odd[j] = from[i + 2 * j + 1];
+        memcpy(to + i, even, sizeof even), memcpy(to + i + FA__FLOATS, odd, sizeof odd);
+    }
+    return to;
+}
+/* A block of a row: where it is, or, if it is not whole, a copy of what there is, in `rest`, and zeros behind it. */
+FA__FN const FA__ELEMENT *FA__ROW(__whole)(FA__ELEMENT *rest, const FA__ELEMENT *row, int i, int cols) {
+    return FA__ROW(__some)(rest, row, i, cols, FA__ROW(_BLOCK), (FA__ELEMENT)0);
+}
+/* Results in the first-level cache to where they belong: by pieces, since memory takes a few KB of one matrix after another sooner than
+ * lines of several by turns. */
+FA__FN_CALLED void FA__ROW(__deliver)(FA__ELEMENT *to, const FA__ELEMENT *from, int n, int streamed) {
+    const int line = 64 / (int)sizeof(FA__ELEMENT);
+    int i = 0;
+    if (streamed) {
+        i = (int)(-(uintptr_t)to % 64 / sizeof(FA__ELEMENT));
+        if (i > n) i = n;
+        memcpy(to, from, sizeof *to * (size_t)i);
+        for (; i + line <= n; i += line) FA__CPU_OP(stream)(to + i, from + i);
+    }
+    memcpy(to + i, from + i, sizeof *to * (size_t)(n - i));
+}
 /* Elements of `real` whose blocks may be put where they belong. */
 FA__FN int FA__ROW(__fits)(const FA__ELEMENT *to, int real, int streamed) {
     return streamed && (uintptr_t)to % 64 != 0 ? 0 : real / FA__ROW(_BLOCK) * FA__ROW(_BLOCK);
+}
+/* from * factor + add of `real` floats, in the order of __bring(), to where they belong. */
+FA__FN_CALLED void FA__ROW(__scaled)(FA__ELEMENT *to, const float *from, int real, float factor, float add, int streamed) {
+    enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES) };
+    const FA__CPU_OP(vec) factors = FA__CPU_OP(splat)(factor), adds = FA__CPU_OP(splat)(add);
+    const int fits = FA__ROW(__fits)(to, real, streamed), by_unit = fa__cpu_rounds_bf16();
+    FA__ELEMENT FA__CPU_ALIGNED left[(int)FA__ROW(_LENGTH) + FA__ROW(_BLOCK)]; /* the end, and rows that lie across lines */
+    for (int i = 0; i < real; i += FA__ROW(_BLOCK)) {
+        FA__CPU_OP(vec) v[FA__VECTORS];
+        FA__UNROLL
+        for (int j = 0; j < FA__VECTORS; j++) v[j] = FA__CPU_OP(fma)(((const FA__CPU_OP(any) *)(from + i))[j], factors, adds);
+        FA__ROW(__bring_back)(i < fits ? to + i : left + i, v, streamed && i < fits, by_unit);
+    }
+    if (fits < real) FA__ROW(__deliver)(to + fits, left + fits, real - fits, streamed);
 }
 /* n elements to floats and back: whole vectors, the rest one by one. */
 FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
@@ -347,3 +420,4 @@ FA__FN const float *FA__ROW(_look)(float *x, const FA__ROW(_held) * held, const 
     return x;
 }
 #define FA__LOOKS
+#undef FA__ROW_SPLIT
