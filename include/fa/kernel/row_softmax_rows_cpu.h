@@ -88,22 +88,16 @@ FA__FN_CALLED void FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__ELEMENT *y, con
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) sums = FA__CPU_OP(splat)(sum), scales = FA__CPU_OP(splat)(scale);
     const int fits = FA__LOOP(_row__fits)(to, real, streamed), by_unit = fa__cpu_rounds_bf16();
-    float left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE];
+    FA__ELEMENT FA__CPU_ALIGNED left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* the end, and rows that lie across lines */
     FA__ELEMENT rest[2][FA__AT_ONCE];
     for (int i = 0; i < real; i += FA__AT_ONCE) {
-        const FA__ELEMENT *from_y = y + i, *from_d = d + i;
         FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
-        if (__builtin_expect(i + FA__AT_ONCE > real, 0)) {
-            from_y = FA__LOOP(_row__some)(rest[0], y, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
-            from_d = FA__LOOP(_row__some)(rest[1], d, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
-        }
-        FA__LOOP(_row__block)(a, from_y), FA__LOOP(_row__block)(b, from_d);
+        FA__LOOP(_row__bring)(a, FA__LOOP(_row__whole)(rest[0], y, i, real)), FA__LOOP(_row__bring)(b, FA__LOOP(_row__whole)(rest[1], d, i, real));
         FA__UNROLL
         for (int j = 0; j < FA__VECTORS; j++) a[j] = a[j] * (b[j] - sums) * scales;
-        if (i < fits) FA__LOOP(_row__put)(to + i, a, streamed, by_unit);
-        else memcpy(left + i, a, sizeof a); /* the end, and rows that lie across lines */
+        FA__LOOP(_row__bring_back)(i < fits ? to + i : left + i, a, streamed && i < fits, by_unit);
     }
-    if (fits < real) FA__LOOP(_row__store_at)(to + fits, left + fits, real - fits, streamed);
+    if (fits < real) FA__LOOP(_row__deliver)(to + fits, left + fits, real - fits, streamed);
 }
 FA__FN void FA__LOOP(__backward_plain)(const FA__PARAMS *p, int64_t row) {
     const FA__ELEMENT *y = (const FA__ELEMENT *)p->y.data + row * p->y.stride_row, *d = (const FA__ELEMENT *)p->d_y.data + row * p->d_y.stride_row;

@@ -8,13 +8,25 @@
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
 
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
-/* The largest of `count` halves as integers with a sign, at least two vectors of floats full, all bits inverted or none. */
+/* The largest of a vector's halves as integers with a sign. */
+FA__FN int16_t FA__LOOP(__top_word)(FA__CPU_OP(vec) top) {
+    fa_cpu_vec_0 part[FA__LOOP(_row_LANES) / 4];
+    int16_t word[2];
+    memcpy(part, &top, sizeof part);
+    FA__UNROLL
+    for (int half = FA__LOOP(_row_LANES) / 8; half > 0; half /= 2)
+        FA__UNROLL
+        for (int j = 0; j < half; j++) part[j] = fa_cpu_max16_0(part[j + half], part[j]);
+    part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 2, 3, 0, 1));
+    part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 1, 0, 3, 2));
+    memcpy(word, part, sizeof word);
+    return word[0] > word[1] ? word[0] : word[1];
+}
+/* The same of `count` halves, at least two vectors of floats full, all bits inverted or none. */
 FA__FN int16_t FA__LOOP(__near_word)(const FA__ELEMENT *z, int count, const int inverted) {
     enum { FA__STRIDE = 2 * FA__LOOP(_row_LANES) };
     FA__CPU_OP(bits) words;
     FA__CPU_OP(vec) top[2];
-    fa_cpu_vec_0 part[FA__LOOP(_row_LANES) / 4];
-    int16_t word[2];
     int i = 0;
 #define FA__NEXT(chain, at) \
     memcpy(&words, z + (at), sizeof words), words = inverted ? ~words : words, top[chain] = FA__CPU_OP(max16)((FA__CPU_OP(vec))words, top[chain])
@@ -25,16 +37,7 @@ FA__FN int16_t FA__LOOP(__near_word)(const FA__ELEMENT *z, int count, const int 
     for (; i + FA__STRIDE <= count; i += FA__STRIDE) FA__NEXT(0, i);
     FA__NEXT(1, count - FA__STRIDE); /* what is left, and what comes before it once more */
 #undef FA__NEXT
-    top[0] = FA__CPU_OP(max16)(top[0], top[1]);
-    memcpy(part, top, sizeof part);
-    FA__UNROLL
-    for (int half = FA__LOOP(_row_LANES) / 8; half > 0; half /= 2)
-        FA__UNROLL
-        for (int j = 0; j < half; j++) part[j] = fa_cpu_max16_0(part[j + half], part[j]);
-    part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 2, 3, 0, 1));
-    part[0] = fa_cpu_max16_0(part[0], FA__SHUFFLE(part[0], part[0], 1, 0, 3, 2));
-    memcpy(word, part, sizeof word);
-    return word[0] > word[1] ? word[0] : word[1];
+    return FA__LOOP(__top_word)(FA__CPU_OP(max16)(top[0], top[1]));
 }
 #endif
 /* The largest of elements, if none is NaN. Halves are compared as integers, which is half of the operations: positive ones are in the same
@@ -60,17 +63,31 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
     return largest;
 }
 
+/* The largest element, if none is NaN, from what a loop over all has kept: the largest floats; of halves, the largest words, which say it
+ * unless all are negative. */
+FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int count) {
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+    const int16_t word = FA__LOOP(__top_word)(top);
+    return word < 0 ? FA__LOOP(_near_top)(z, count) : fa_load_element(&word, 0, FA_DTYPE);
+#else
+    (void)z, (void)count;
+    return FA__LOOP(_reduce__join)(top, 1);
+#endif
+}
+
 /* sum = the sum of 2^((z - base) * scale_log2) of `count` elements; to[], if there is one, are these before they are multiplied by *factor, up
  * to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done.
  * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
+    enum { FA__HALVES = FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 };
     const size_t at_once = FA__STRIDE * sizeof(FA__ELEMENT) % 64 == 0 ? 0 : ahead, evenly = ahead - at_once; /* whole lines in each round */
     const float offset = base * scale_log2;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(scale_log2), offsets = FA__CPU_OP(splat)(-offset), bases = FA__CPU_OP(splat)(base);
-    FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base);
+    FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base), words;
     FA__ELEMENT rest[FA__STRIDE], lowest;
     fa_store_element(&lowest, 0, FA_DTYPE, -INFINITY);
+    if (FA__HALVES) top = FA__CPU_OP(splat)(-0.0f), top = (FA__CPU_OP(vec))((FA__CPU_OP(bits))top | 0x8000); /* the least of such words */
     if (at_once) FA__LOOP(_row__ask)((uintptr_t)z + at_once, count);
     if (!(fabsf(offset) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
     *factor = FA__FUSED ? fa__exp2(-fmaf(base, scale_log2, -offset)) : 1.0f;
@@ -79,7 +96,8 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
         if (evenly) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + evenly);
         if (to && !FA__LOOP(_row_SPLIT)) FA__LOOP(_row__two)(&a, &b, from);
         else FA__LOOP(_row__pair)(&a, &b, from);
-        if (!FA__SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
+        if (!FA__SHOWS && FA__HALVES) memcpy(&words, from, sizeof words), top = FA__CPU_OP(max16)(words, top);
+        else if (!FA__SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
         if (FA__FUSED) a = FA__CPU_OP(horner)(a, scale, offsets), b = FA__CPU_OP(horner)(b, scale, offsets);
         else a = (a - bases) * scale, b = (b - bases) * scale;
         a = FA__CPU_OP(exp2_short)(a), b = FA__CPU_OP(exp2_short)(b);
@@ -91,7 +109,8 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     }
     if (!sum) return 1;
     *sum = FA__LOOP(_reduce__join)(sums[0] + sums[1], 0) * *factor;
-    return *sum < FA__NEAR_MUCH && (FA__SHOWS || (FA__LOOP(_reduce__join)(top, 1) - base) * scale_log2 < FA__NEAR_HIGHER); /* NaN is neither */
+    if (!(*sum < FA__NEAR_MUCH)) return 0; /* nor is NaN */
+    return FA__SHOWS || (FA__LOOP(__highest)(top, z, count) - base) * scale_log2 < FA__NEAR_HIGHER;
 }
 /* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look for their largest. */
 #define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))

@@ -22,12 +22,12 @@ FA__FN void FA__LOOP(__shares)(float *share, const FA__ELEMENT *gates, int cols)
         FA__AHEAD(gates + i);
         FA__LOOP(_row__bring)(gate, FA__LOOP(_row__whole)(rest, gates, i, cols));
         FA__UNROLL
-        for (int j = 0; j < FA__LOOP(_vectors); j++) ((FA__CPU_OP(any) *)(share + i))[j] = FA__CPU_OP(sigmoid)(FA__LOOP(__bounded)(gate[j]), 1);
+        for (int j = 0; j < FA__LOOP(_vectors); j++) ((FA__CPU_OP(any) *)(share + i))[j] = FA__CPU_OP(sigmoid)(FA__LOOP(__bounded)(gate[j]));
     }
 }
 /* The same of a vector, `gate`, which is bounded; share: where that of halves is. */
 FA__FN FA__CPU_OP(vec) FA__LOOP(__share)(const float *share, FA__CPU_OP(vec) gate) {
-    return FA__LOOP(_halves) ? *(const FA__CPU_OP(any) *)share : FA__CPU_OP(sigmoid)(gate, 0);
+    return FA__LOOP(_halves) ? *(const FA__CPU_OP(any) *)share : FA__CPU_OP(sigmoid)(gate);
 }
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD

@@ -437,29 +437,34 @@ FA__CPU_INLINE(2) fa_cpu_bits_2 fa_cpu_round_bf16_2(fa_cpu_vec_2 v) {
     __asm__("vcmpordps %1, %1, %%k1\n\tvpaddd %2, %1, %0%{%%k1%}" : "+v"(rounded) : "v"(v), "v"(add) : "k1");
     return rounded;
 }
-FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed, int by_unit) {
-    (void)by_unit;
-    fa_cpu_bits_1 low = fa_cpu_round_bf16_1(a), high = fa_cpu_round_bf16_1(b);
-    __asm__("vpsrld $16, %0, %0\n\tvpsrld $16, %1, %1\n\tvpackusdw %1, %0, %0\n\tvpermq $0xD8, %0, %0" : "+x"(low), "+x"(high));
-    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(low));
-    else memcpy(to, &low, 32);
-}
-/* Sixteen of them, `even` those at even places: what is rounded lies where it belongs, in the upper halves of words, so that a shift and
- * a choice are left. NaN, of which there is none as a rule, takes another way. */
-FA__CPU_INLINE(1) void fa_cpu_put_bf16_pair_1(fa_bf16 *to, fa_cpu_vec_1 even, fa_cpu_vec_1 odd, int streamed) {
+/* Two vectors of them. NaN, of which there is none as a rule, takes another way. */
+FA__CPU_INLINE(1) void fa_cpu_round_two_bf16_1(fa_cpu_bits_1 *low, fa_cpu_bits_1 *high, fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
     typedef uint32_t words __attribute__((vector_size(sizeof(fa_cpu_vec_1))));
-    words low = (words)even, high = (words)odd;
+    const words u = (words)a, v = (words)b;
     fa_cpu_vec_1 nan;
     int some;
-    __asm__("vcmpunordps %3, %2, %1\n\tvmovmskps %1, %0" : "=r"(some), "=x"(nan) : "x"(even), "x"(odd));
-    if (__builtin_expect(some, 0)) {
-        low = (words)fa_cpu_round_bf16_1(even) >> 16, high = (words)fa_cpu_round_bf16_1(odd);
-    } else {
-        low = (low + ((low >> 16 & 1) + 0x7FFF)) >> 16, high = high + ((high >> 16 & 1) + 0x7FFF);
-    }
-    __asm__("vpblendw $0xAA, %1, %0, %0" : "+x"(low) : "x"(high));
-    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(low));
-    else memcpy(to, &low, 32);
+    __asm__("vcmpunordps %3, %2, %1\n\tvmovmskps %1, %0" : "=r"(some), "=x"(nan) : "x"(a), "x"(b));
+    if (__builtin_expect(some, 0)) *low = fa_cpu_round_bf16_1(a), *high = fa_cpu_round_bf16_1(b);
+    else *low = (fa_cpu_bits_1)(u + ((u >> 16 & 1) + 0x7FFF)), *high = (fa_cpu_bits_1)(v + ((v >> 16 & 1) + 0x7FFF));
+}
+FA__CPU_INLINE(1) void fa_cpu_put_words_1(fa_bf16 *to, fa_cpu_bits_1 x, int streamed) {
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(x));
+    else memcpy(to, &x, 32);
+}
+FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed, int by_unit) {
+    fa_cpu_bits_1 low, high;
+    (void)by_unit;
+    fa_cpu_round_two_bf16_1(&low, &high, a, b);
+    __asm__("vpsrld $16, %0, %0\n\tvpsrld $16, %1, %1\n\tvpackusdw %1, %0, %0\n\tvpermq $0xD8, %0, %0" : "+x"(low), "+x"(high));
+    fa_cpu_put_words_1(to, low, streamed);
+}
+/* Of elements at even places, and at odd ones: what is rounded lies where it belongs, in the upper halves of words, so that a shift and a
+ * choice are left. */
+FA__CPU_INLINE(1) void fa_cpu_put_bf16_pair_1(fa_bf16 *to, fa_cpu_vec_1 even, fa_cpu_vec_1 odd, int streamed) {
+    fa_cpu_bits_1 low, high;
+    fa_cpu_round_two_bf16_1(&low, &high, even, odd);
+    __asm__("vpsrld $16, %0, %0\n\tvpblendw $0xAA, %1, %0, %0" : "+x"(low) : "x"(high));
+    fa_cpu_put_words_1(to, low, streamed);
 }
 FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed, int by_unit) {
     static const uint16_t uppers[32] __attribute__((aligned(64))) = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,

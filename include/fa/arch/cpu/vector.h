@@ -2,6 +2,30 @@
  * cpu/ops.h includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep
  * its selections free of branches. */
 
+#if !defined(FA__ISA_AVX512) || FA__ISA != FA__ISA_AVX512
+/* 2^(f + 1) for |f| <= 1/2: the polynomial of fa__exp2_cpu(), or one of a term less (minimax in relative error, 9.2e-8). */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_series)(FA__CPU_OP(vec) f, const int shorter) {
+    FA__CPU_OP(vec) p = FA__CPU_OP(splat)(2.0f * (shorter ? 1.32646716e-3f : FA__EXP2_FIRST));
+#define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
+    if (shorter) {
+        FA__TERM(9.67147104e-3f) FA__TERM(5.55073355e-2f) FA__TERM(2.40222425e-1f) FA__TERM(6.93146982e-1f) FA__TERM(1.0f)
+    } else {
+        FA__EXP2_OTHERS(FA__TERM)
+    }
+#undef FA__TERM
+    return p;
+}
+/* 2^(n - 1) of what has n + 126 in its low bits. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exponent)(FA__CPU_OP(vec) shifted) {
+    return (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
+}
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_by)(FA__CPU_OP(vec) x, const int shorter) {
+    const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
+    FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
+    return FA__CPU_OP(exp2_series)(clamped - (shifted - shift), shorter) * FA__CPU_OP(exponent)(shifted);
+}
+#endif
+
 /* 2^x as fa__exp2_cpu() has it. AVX-512 has two thirds as many operations: f = x - floor(x), the polynomial is minimax in relative
  * error (2.1e-9) for 0 <= f < 1, and the largest error 0.89 units in the last place. */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
@@ -14,20 +38,12 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93147063e-1f));
     return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x);
 #else
-    const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
-    FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
-    FA__CPU_OP(vec) f = clamped - (shifted - shift), p = FA__CPU_OP(splat)(2.0f * FA__EXP2_FIRST);
-#define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
-    FA__EXP2_OTHERS(FA__TERM)
-#undef FA__TERM
-    return p * (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
+    return FA__CPU_OP(exp2_by)(x, 0);
 #endif
 }
 
-/* The same with one operation less, for sums and for what is rounded in the end: the polynomial's error is 9.2e-8, in AVX-512 8.3e-8, that of
+/* The same with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512, and that of
  * the result 1.9 units in the last place at most. */
-#define FA__EXP2_SHORT_FIRST 1.32646716e-3f
-#define FA__EXP2_SHORT_OTHERS(X) X(9.67147104e-3f) X(5.55073355e-2f) X(2.40222425e-1f) X(6.93146982e-1f) X(1.0f)
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(1.86713008e-3f);
@@ -37,38 +53,22 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93151312e-1f));
     return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x);
 #else
-    const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
-    FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
-    FA__CPU_OP(vec) f = clamped - (shifted - shift), p = FA__CPU_OP(splat)(2.0f * FA__EXP2_SHORT_FIRST);
-#define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
-    FA__EXP2_SHORT_OTHERS(FA__TERM)
-    return p * (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
+    return FA__CPU_OP(exp2_by)(x, 1);
 #endif
 }
 
-/* 1 / (1 + exp(-x)) of what is not below FA__SIGMOID_LOWEST, to 3e-7 of itself; brief: to 3e-6, for what is rounded to a half. Of a number
- * that is large the exponential is taken of one that is not: 1 in any case. NaN stays NaN. */
-#define FA__SIGMOID_LOWEST (-87.0f)
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x, const int brief) {
+/* 1 / (1 + exp(-x)) of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself. Of a number that is
+ * large the exponential is taken of one that is not: the result is 1 in any case. NaN stays NaN. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
-    (void)brief;
     return fa_cpu_inverse_2(1.0f + fa_cpu_exp2_short_2(x * -FA__LOG2_E));
 #else
     const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT), factor = FA__CPU_OP(splat)(FA__LOG2_E);
     FA__CPU_OP(vec) minus = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), -x), shifted = FA__CPU_OP(fma)(minus, factor, shift);
-    FA__CPU_OP(vec) f = FA__CPU_OP(fma)(minus, factor, shift - shifted), p = FA__CPU_OP(splat)(2.0f * 9.58285e-3f);
-    if (brief) {
-        FA__TERM(5.5906430e-2f) FA__TERM(2.4024099e-1f) FA__TERM(6.9312419e-1f) FA__TERM(1.0f) /* 2.8e-6 */
-    } else {
-        p = FA__CPU_OP(splat)(2.0f * FA__EXP2_SHORT_FIRST);
-        FA__EXP2_SHORT_OTHERS(FA__TERM)
-    }
-#undef FA__TERM
-    return FA__CPU_OP(inverse)(FA__CPU_OP(fma)(p, (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23), FA__CPU_OP(splat)(1.0f)));
+    FA__CPU_OP(vec) p = FA__CPU_OP(exp2_series)(FA__CPU_OP(fma)(minus, factor, shift - shifted), 1);
+    return FA__CPU_OP(inverse)(FA__CPU_OP(fma)(p, FA__CPU_OP(exponent)(shifted), FA__CPU_OP(splat)(1.0f)));
 #endif
 }
-#undef FA__EXP2_SHORT_FIRST
-#undef FA__EXP2_SHORT_OTHERS
 
 /* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats
  * apart. */
