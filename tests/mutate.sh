@@ -88,13 +88,13 @@ if [ "$1" = --one ]; then
         fa.h) suites="types masks forward contracts primitives" ;;
         mask.h | score.h) suites="masks forward contracts" ;;
         kernel/check.h) suites="contracts forward" ;;
-        philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm" ;;
-        arch/cpu/ops.h | arch/cpu/vector.h) suites="swiglu row_softmax forward primitives" ;;
+        philox.h | reduce.h | row.h | arch/cpu/row.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;
+        arch/cpu/ops.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives" ;;
         kernel/rows.h | kernel/rows_cpu*) suites="row_softmax layernorm" ;;
         kernel/rows_near.h) suites="row_softmax cross_entropy" ;;
         row_softmax.h | kernel/row_softmax_rows*.h) suites="row_softmax" ;;
         layernorm.h | rmsnorm.h | kernel/norm.h | kernel/norm_*.h) suites="layernorm" ;;
-        swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows.h) suites="swiglu" ;;
+        swiglu.h | activation.h | kernel/segments.h | kernel/swiglu_rows*.h) suites="swiglu" ;;
         cross_entropy.h | kernel/cross_entropy_rows.h) suites="cross_entropy" ;;
         rope.h | kernel/rope_rows.h) suites="rope" ;;
         arch/sm80/row*.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)

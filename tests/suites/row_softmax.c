@@ -252,8 +252,9 @@ static void shapes(const kind *k, uint64_t seed) {
     }
     tap_ok(passed, "%s: no rows, no columns", k->name);
     {
-        form s = plain(70000, 3);
+        form s = plain(70000, 3), streamed = plain(4090, 1029);
         passed = check_rows(k, &s, &r, &worst);
+        if (place == MEMORY_HOST && k->dtype != FA_F32) passed &= check_rows(k, &streamed, &r, &worst); /* 8 MB of halves, which go past the caches */
         tap_ok(passed, "%s: many rows", k->name);
     }
 }
@@ -321,10 +322,13 @@ static void special(const kind *k, int64_t cols, int log_, rng *r) {
 /* One number behind many that are much smaller, by so much that a float exponential relative to them is infinite, or wraps around. */
 static void lonely(const kind *k, int64_t cols, rng *r) {
     static const double heights[] = {12, 20, 60, 89, 95, 110, 150, 200, 300};
-    form s = plain(18, cols);
+    form s = plain(36, cols);
     problem4 p = new_problem(k, &s, r);
-    /* near the end, or among many others that are looked at with it */
-    for (int i = 0; i < 18; i++) matrix_set(&p.x, i, i < 9 ? cols - 2 : cols * 7 / 8, heights[i % 9]);
+    /* near the end, or among many others that are looked at with it; and where all are negative */
+    for (int i = 0; i < 36; i++) {
+        matrix_set(&p.x, i, i % 18 < 9 ? cols - 2 : cols * 7 / 8, heights[i % 9]);
+        for (int64_t j = 0; i >= 18 && j < cols; j++) matrix_set(&p.x, i, j, matrix_get(&p.x, i, j) - 400);
+    }
     for (int set = 0; set < (place == MEMORY_HOST ? 3 : 1); set++) {
         const char *isa = place == MEMORY_HOST ? check_instruction_set(set) : "GPU";
         matrix_upload(&p.x);

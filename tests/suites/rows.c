@@ -292,6 +292,36 @@ static void rows(int dtype, rng *r) {
     }
 }
 
+/* ---- the CPU's vectors of halves, in both orders: every bit as fa_bf16_from_float() has it, NaN whatever its bits are ---- */
+
+#if !defined(__CUDACC__) && defined(__x86_64__)
+#include <fa/arch/cpu/ops.h>
+static FA__CPU_TARGET(FA__ISA_AVX2) int rounds_as_one(rng *r) {
+    static const uint32_t special[] = {0xFFFFFFFF, 0x7FFFFFFF, 0x7F800001, 0xFF800001, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x00008000,
+                                       0x00018000, 0x3F808000, 0x3F818000, 0x3F808001, 0xBF80FFFF, 0x80000000, 0x00000001, 0x7FC00000};
+    for (int round = 0; round < 100000; round++) {
+        uint32_t bits[16];
+        float x[16];
+        fa_bf16 side[16], split[16];
+        fa_cpu_vec_1 a, b;
+        for (int i = 0; i < 16; i++) {
+            bits[i] = (uint32_t)rng_next(r);
+            if (round % 2 && i == round / 2 % 16) bits[i] = special[round / 32 % 16];
+            if (round % 4 == 0 && (bits[i] & 0x7F800000) == 0x7F800000) bits[i] ^= 0x40000000; /* none but numbers */
+        }
+        memcpy(x, bits, sizeof x), memcpy(&a, x, sizeof a), memcpy(&b, x + 8, sizeof b);
+        fa_cpu_put_bf16_1(side, a, b, 0, 0), fa_cpu_put_bf16_pair_1(split, a, b, 0);
+        for (int i = 0; i < 16; i++)
+            if (side[i] != fa_bf16_from_float(x[i]) || split[i % 8 * 2 + i / 8] != fa_bf16_from_float(x[i])) return 0;
+    }
+    return 1;
+}
+static void vectors(rng *r) {
+    if (fa__cpu_isa() == FA__ISA_BASE) tap_skip("bf16 of vectors of floats: no AVX2");
+    else tap_ok(rounds_as_one(r), "bf16 of vectors of floats are those of the floats, NaN and ties too");
+}
+#endif
+
 int main(void) {
     const char *why = NULL;
     rng r;
@@ -314,6 +344,9 @@ int main(void) {
     }
 #else
     reduce_teams(7, 1, 1, 1, &r);
+#if defined(__x86_64__)
+    vectors(&r);
+#endif
 #endif
     rows(FA_F32, &r);
     rows(FA_F16, &r);

@@ -38,7 +38,6 @@ FA_HOOK float fa__select(int condition, float a, float b) {
     X(1.33999763e-3f) X(9.61856078e-3f) X(5.55034280e-2f) X(2.40226462e-1f) X(6.93147182e-1f) X(1.0f)
 #define FA__EXP2_LOWEST (-126.0f)
 #define FA__EXP2_SHIFT (12582912.0f + 126.0f)
-#define FA__SIGMOID_LOWEST (-87.0f) /* where x / (1 + exp(-x)) is as good as 0 */
 
 /* 2^x for x < 128, and 0 below -125.5, so that no result is subnormal (which would slow every product down); NaN stays
  * NaN. x = n + f with |f| <= 1/2: adding 1.5 * 2^23 + 126 leaves n + 126, the exponent of 2^(n - 1), in the low bits of

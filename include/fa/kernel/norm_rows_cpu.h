@@ -113,7 +113,7 @@ FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA_
                                      const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
-    FA__ELEMENT FA__CPU_ALIGNED left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not put where it belongs at once */
+    FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not put where it belongs at once */
     FA__ELEMENT rest[2][FA__AT_ONCE];
     const int blocks = real / FA__AT_ONCE * FA__AT_ONCE, by_unit = fa__cpu_rounds_bf16(), sums = sum != NULL, adds = r != NULL;
     const int lines = FA__AT_ONCE * sizeof(FA__ELEMENT) >= 64; /* else two matrices by turns leave lines half full */
@@ -214,8 +214,8 @@ FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t en
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);
     const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, held = cols > FA__CPU_PIECE ? FA__CPU_HELD / row_bytes + 1 : 1;
     const int64_t ahead = cols > FA__CPU_PIECE ? held : FA__CPU_AHEAD / row_bytes + 1;
-    float FA__CPU_ALIGNED gamma_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
-    float FA__CPU_ALIGNED beta_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
+    FA__CPU_ALIGNED float gamma_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
+    FA__CPU_ALIGNED float beta_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
     const float *gamma = NULL, *beta = NULL;
     const int by_itself = FA__LOOP(_row_COSTLY) || p->dropout.threshold > 0;
     FA__LOOP(_flight) f[FA__MOST];

@@ -60,7 +60,8 @@ FA__FN void FA__LOOP(__neighbours)(float *x, const float *c, const float *s, int
 /* `cols` columns of both halves of a head, in vectors. */
 FA__FN_CALLED void FA__LOOP(__rotate)(FA__ELEMENT *to, const FA__ELEMENT *from, int64_t second, int cols, const float *c, const float *s, int streams) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES) };
-    FA__ELEMENT part[2][FA__AT_ONCE], FA__CPU_ALIGNED left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE];
+    FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE];
+    FA__ELEMENT part[2][FA__AT_ONCE];
     const int fits = FA__LOOP(_row__fits)(to + second, FA__LOOP(_row__fits)(to, cols, streams), streams), by_unit = fa__cpu_rounds_bf16();
     for (int i = 0; i < cols; i += FA__AT_ONCE) {
         const int direct = i < fits;

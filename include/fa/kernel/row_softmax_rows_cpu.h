@@ -88,7 +88,7 @@ FA__FN_CALLED void FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__ELEMENT *y, con
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) sums = FA__CPU_OP(splat)(sum), scales = FA__CPU_OP(splat)(scale);
     const int fits = FA__LOOP(_row__fits)(to, real, streamed), by_unit = fa__cpu_rounds_bf16();
-    FA__ELEMENT FA__CPU_ALIGNED left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* the end, and rows that lie across lines */
+    FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* the end, and rows that lie across lines */
     FA__ELEMENT rest[2][FA__AT_ONCE];
     for (int i = 0; i < real; i += FA__AT_ONCE) {
         FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];

@@ -76,7 +76,8 @@ FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int 
 }
 
 /* sum = the sum of 2^((z - base) * scale_log2) of `count` elements; to[], if there is one, are these before they are multiplied by *factor, up
- * to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done.
+ * to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or
+ * NaN, and something else has to be done.
  * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };

@@ -36,9 +36,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const FA__ELEMENT *gates = (const FA__ELEMENT *)fa__element(&p->gate, &at, sizeof(FA__ELEMENT));
     const FA__ELEMENT *ups = (const FA__ELEMENT *)fa__element(&p->up, &at, sizeof(FA__ELEMENT));
     const int cols = (int)at.cols, by_unit = fa__cpu_rounds_bf16();
-    FA__ELEMENT rest[2][FA__LOOP(_block)], FA__CPU_ALIGNED y[FA__LOOP(_room)];
+    FA__CPU_ALIGNED FA__ELEMENT y[FA__LOOP(_room)];
+    FA__CPU_ALIGNED float shares[FA__LOOP(_room)];
+    FA__ELEMENT rest[2][FA__LOOP(_block)];
     FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)];
-    float FA__CPU_ALIGNED shares[FA__LOOP(_room)];
     (void)team, (void)place;
     FA__LOOP(__shares)(shares, gates, cols);
     for (int i = 0; i < cols; i += FA__LOOP(_block)) {
@@ -64,9 +65,10 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const FA__ELEMENT *ups = (const FA__ELEMENT *)fa__element(&p->up, &at, sizeof(FA__ELEMENT));
     const FA__ELEMENT *ds = (const FA__ELEMENT *)fa__element(&p->d_y, &at, sizeof(FA__ELEMENT));
     const int cols = (int)at.cols, by_unit = fa__cpu_rounds_bf16();
-    FA__ELEMENT rest[3][FA__LOOP(_block)], FA__CPU_ALIGNED d_gate[FA__LOOP(_room)], FA__CPU_ALIGNED d_up[FA__LOOP(_room)];
+    FA__CPU_ALIGNED FA__ELEMENT d_gate[FA__LOOP(_room)], d_up[FA__LOOP(_room)];
+    FA__CPU_ALIGNED float shares[FA__LOOP(_room)];
+    FA__ELEMENT rest[3][FA__LOOP(_block)];
     FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)], d[FA__LOOP(_vectors)];
-    float FA__CPU_ALIGNED shares[FA__LOOP(_room)];
     (void)team, (void)place;
     FA__LOOP(__shares)(shares, gates, cols);
     for (int i = 0; i < cols; i += FA__LOOP(_block)) {

@@ -58,6 +58,9 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
     memcpy(to, from, bytes);
 }
 
+/* Where x / (1 + exp(-x)) is as good as 0. */
+#define FA__SIGMOID_LOWEST (-87.0f)
+
 /* Of an array that is gone through in vectors: none lies across two lines. */
 #define FA__CPU_ALIGNED __attribute__((aligned(64)))
 

@@ -1,6 +1,6 @@
 /* cpu/row.h: rows on the CPU: a piece is an array of floats in the first-level cache, and what is held stays in memory. */
 
-/* Halves of 32 bits are widened in place by an operation each, and rounded there; put side by side they take more. */
+/* Two bf16 in a word of 32 bits are widened where they are, by an operation each, and rounded there; in their order they take twice as many. */
 #if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX2) && FA__ISA == FA__ISA_AVX2
 #define FA__ROW_SPLIT 1
 #else
@@ -84,11 +84,7 @@ FA__FN const FA__ELEMENT *FA__ROW(__some)(FA__ELEMENT *rest, const FA__ELEMENT *
     for (int i = 0; i < count; i++) rest[i] = begin + i < real ? from[begin + i] : fill;
     return rest;
 }
-/* A piece is gone through by whole vectors of elements, and then, if it does not end with one, by one of what is left and zeros: those
- * from `begin` on end at __end(), and are at __from(). */
-FA__FN int FA__ROW(__end)(int begin, int real) {
-    return begin + FA__ROW(_LANES) > real ? begin + FA__ROW(_LANES) : real / FA__ROW(_LANES) * FA__ROW(_LANES);
-}
+/* A vector of them, and zeros behind. */
 FA__FN const FA__ELEMENT *FA__ROW(__from)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real) {
     return FA__ROW(__some)(rest, from, begin, real, FA__ROW(_LANES), (FA__ELEMENT)0);
 }
@@ -237,7 +233,7 @@ FA__FN_CALLED void FA__ROW(__scaled)(FA__ELEMENT *to, const float *from, int rea
     enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES) };
     const FA__CPU_OP(vec) factors = FA__CPU_OP(splat)(factor), adds = FA__CPU_OP(splat)(add);
     const int fits = FA__ROW(__fits)(to, real, streamed), by_unit = fa__cpu_rounds_bf16();
-    FA__ELEMENT FA__CPU_ALIGNED left[(int)FA__ROW(_LENGTH) + FA__ROW(_BLOCK)]; /* the end, and rows that lie across lines */
+    FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__ROW(_LENGTH) + FA__ROW(_BLOCK)]; /* the end, and rows that lie across lines */
     for (int i = 0; i < real; i += FA__ROW(_BLOCK)) {
         FA__CPU_OP(vec) v[FA__VECTORS];
         FA__UNROLL
