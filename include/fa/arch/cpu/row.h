@@ -79,10 +79,13 @@ FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, c
 }
 
 /* `count` elements from number `begin` on: where they are, or, if there are `real` before those are done, in `rest`, with `fill` behind. */
+FA__FN_CALLED const FA__ELEMENT *FA__ROW(__rest)(FA__ELEMENT *rest, const FA__ELEMENT *from, int real, int count, FA__ELEMENT fill) {
+    for (int i = 0; i < count; i++) rest[i] = i < real ? from[i] : fill;
+    return rest;
+}
 FA__FN const FA__ELEMENT *FA__ROW(__some)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real, const int count, FA__ELEMENT fill) {
     if (__builtin_expect(begin + count <= real, 1)) return from + begin;
-    for (int i = 0; i < count; i++) rest[i] = begin + i < real ? from[begin + i] : fill;
-    return rest;
+    return FA__ROW(__rest)(rest, from + begin, real - begin, count, fill);
 }
 /* A vector of them, and zeros behind. */
 FA__FN const FA__ELEMENT *FA__ROW(__from)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real) {
@@ -232,13 +235,16 @@ FA__FN int FA__ROW(__fits)(const FA__ELEMENT *to, int real, int streamed) {
 FA__FN_CALLED void FA__ROW(__scaled)(FA__ELEMENT *to, const float *from, int real, float factor, float add, int streamed) {
     enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES) };
     const FA__CPU_OP(vec) factors = FA__CPU_OP(splat)(factor), adds = FA__CPU_OP(splat)(add);
-    const int fits = FA__ROW(__fits)(to, real, streamed), by_unit = fa__cpu_rounds_bf16();
     FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__ROW(_LENGTH) + FA__ROW(_BLOCK)]; /* the end, and rows that lie across lines */
+    const int fits = FA__ROW(__fits)(to, real, streamed), streams = streamed && fits > 0, by_unit = fa__cpu_rounds_bf16();
+    FA__ELEMENT *blocks = fits > 0 ? to : left;
     for (int i = 0; i < real; i += FA__ROW(_BLOCK)) {
         FA__CPU_OP(vec) v[FA__VECTORS];
+        const int whole = i + FA__ROW(_BLOCK) <= real;
         FA__UNROLL
         for (int j = 0; j < FA__VECTORS; j++) v[j] = FA__CPU_OP(fma)(((const FA__CPU_OP(any) *)(from + i))[j], factors, adds);
-        FA__ROW(__bring_back)(i < fits ? to + i : left + i, v, streamed && i < fits, by_unit);
+        if (__builtin_expect(whole, 1)) FA__ROW(__bring_back)(blocks + i, v, streams, by_unit);
+        else FA__ROW(__bring_back)(left + i, v, 0, by_unit);
     }
     if (fits < real) FA__ROW(__deliver)(to + fits, left + fits, real - fits, streamed);
 }
