@@ -446,7 +446,8 @@ FA__CPU_INLINE(1) void fa_cpu_round_two_bf16_1(fa_cpu_bits_1 *low, fa_cpu_bits_1
     const words u = (words)a, v = (words)b;
     fa_cpu_vec_1 nan;
     int some;
-    __asm__("vcmpunordps %3, %2, %1\n\tvmovmskps %1, %0" : "=r"(some), "=x"(nan) : "x"(a), "x"(b));
+    __asm__("vcmpunordps %2, %1, %0" : "=x"(nan) : "x"(a), "x"(b));
+    __asm__("vmovmskps %1, %0" : "=r"(some) : "x"(nan));
     if (__builtin_expect(some, 0)) *low = fa_cpu_round_bf16_1(a), *high = fa_cpu_round_bf16_1(b);
     else *low = (fa_cpu_bits_1)(u + ((u >> 16 & 1) + 0x7FFF)), *high = (fa_cpu_bits_1)(v + ((v >> 16 & 1) + 0x7FFF));
 }

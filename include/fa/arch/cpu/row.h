@@ -196,18 +196,18 @@ FA__FN int FA__ROW(__order)(int i) {
 }
 /* Floats for `real` columns in that order, up to a whole block: in to[], if they are not `from` already, which has a whole number of units. */
 FA__FN_CALLED const float *FA__ROW(__arranged)(float *to, const float *from, int real) {
-    enum { FA__FLOATS = FA__ROW(_LANES), FA__BESIDE = 2 * FA__FLOATS };
-    if (!FA__ROW(_SPLIT)) {
-        if (real % FA__ROW(_BLOCK) == 0) return from;
-        if (to != from) memcpy(to, from, sizeof *to * (size_t)real);
-        for (int i = real; i % FA__ROW(_BLOCK) != 0; i++) to[i] = 0.0f;
-        return to;
-    }
-    for (int i = 0; i < real; i += FA__BESIDE) {
+#if FA__ROW_SPLIT
+    enum { FA__FLOATS = FA__ROW(_LANES) };
+    for (int i = 0; i < real; i += 2 * FA__FLOATS) {
         float even[FA__FLOATS], odd[FA__FLOATS];
         for (int j = 0; j < FA__FLOATS; j++) even[j] = from[i + 2 * j], odd[j] = from[i + 2 * j + 1];
         memcpy(to + i, even, sizeof even), memcpy(to + i + FA__FLOATS, odd, sizeof odd);
     }
+#else
+    if (real % FA__ROW(_BLOCK) == 0) return from;
+    if (to != from) memcpy(to, from, sizeof *to * (size_t)real);
+    for (int i = real; i % FA__ROW(_BLOCK) != 0; i++) to[i] = 0.0f;
+#endif
     return to;
 }
 /* A block of a row: where it is, or, if it is not whole, a copy of what there is, in `rest`, and zeros behind it. */
