@@ -19,6 +19,7 @@
  *   narrow  eight floats to FA_F16, to nearest even
  *   put_f16, put_bf16   two vectors of floats to as many bytes as one has, to nearest even; streamed: past the caches, to a
  *           multiple of these; by_unit: as fa__cpu_rounds_bf16() says
+ *   put_bf16_pair   put_bf16 of the elements at even places and of those at odd ones (AVX2)
  *   inverse 1 / x, to 2 units in the last place, of numbers between 2^-126 and 2^126
  *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST (AVX-512)
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
@@ -429,9 +430,13 @@ FA__CPU_INLINE(2) void fa_cpu_put_f16_2(fa_f16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2
 }
 /* As fa_bf16_from_float() has it, in the upper halves: half of a unit is added, less the least if the result is even so far;
  * NaN becomes quiet. */
-FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_bf16_1(fa_cpu_vec_1 v) {
+FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_number_bf16_1(fa_cpu_vec_1 v) {
     typedef uint32_t words __attribute__((vector_size(sizeof(fa_cpu_vec_1)))); /* whose sums may wrap around: those of NaN, which are dropped */
-    fa_cpu_bits_1 u = (fa_cpu_bits_1)v, quiet = u | 0x400000, rounded = (fa_cpu_bits_1)((words)u + (words)(((u >> 16) & 1) + 0x7FFF));
+    const words u = (words)v;
+    return (fa_cpu_bits_1)(u + ((u >> 16 & 1) + 0x7FFF));
+}
+FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_bf16_1(fa_cpu_vec_1 v) {
+    fa_cpu_bits_1 quiet = (fa_cpu_bits_1)v | 0x400000, rounded = fa_cpu_round_number_bf16_1(v);
     __asm__("vblendvps %2, %1, %0, %0" : "+x"(rounded) : "x"(quiet), "x"(v != v));
     return rounded;
 }
@@ -442,14 +447,12 @@ FA__CPU_INLINE(2) fa_cpu_bits_2 fa_cpu_round_bf16_2(fa_cpu_vec_2 v) {
 }
 /* Two vectors of them. NaN, of which there is none as a rule, takes another way. */
 FA__CPU_INLINE(1) void fa_cpu_round_two_bf16_1(fa_cpu_bits_1 *low, fa_cpu_bits_1 *high, fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    typedef uint32_t words __attribute__((vector_size(sizeof(fa_cpu_vec_1))));
-    const words u = (words)a, v = (words)b;
     fa_cpu_vec_1 nan;
     int some;
     __asm__("vcmpunordps %2, %1, %0" : "=x"(nan) : "x"(a), "x"(b));
     __asm__("vmovmskps %1, %0" : "=r"(some) : "x"(nan));
     if (__builtin_expect(some, 0)) *low = fa_cpu_round_bf16_1(a), *high = fa_cpu_round_bf16_1(b);
-    else *low = (fa_cpu_bits_1)(u + ((u >> 16 & 1) + 0x7FFF)), *high = (fa_cpu_bits_1)(v + ((v >> 16 & 1) + 0x7FFF));
+    else *low = fa_cpu_round_number_bf16_1(a), *high = fa_cpu_round_number_bf16_1(b);
 }
 FA__CPU_INLINE(1) void fa_cpu_put_words_1(fa_bf16 *to, fa_cpu_bits_1 x, int streamed) {
     if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(x));

@@ -1,4 +1,4 @@
-/* cpu/vector.h: transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA.
+/* cpu/vector.h: exponentials, transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA.
  * cpu/ops.h includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep
  * its selections free of branches. */
 
