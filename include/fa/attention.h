@@ -236,6 +236,12 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
 }
 
+/* Leaves the scale to the exponents: there is no hook that wants it before. */
+FA_HOOK void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
+    p->negate = scale < 0.0f;
+    p->scale_log2 = fabsf(scale) * FA__LOG2_E;
+}
+
 /* Checks the arguments and derives the parameters, for blocks of block_m queries. */
 static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p, int block_m) {
     static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT), FA_DTYPE,
@@ -253,8 +259,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     p->scale = (fabsf(scale) < largest ? scale : copysignf(largest, scale)) / unit;
     p->scale_log2 = unit * FA__LOG2_E;
 #else
-    p->negate = scale < 0.0f;
-    p->scale_log2 = fabsf(scale) * FA__LOG2_E;
+    FA__ATTN(__fold_scale)(p, scale);
 #endif
     int64_t blocks = ((int64_t)args->seqlen_q + block_m - 1) / block_m, heads = (int64_t)args->batch * args->heads;
     if (heads > 0 && blocks > (int64_t)INT32_MAX / heads)

@@ -112,7 +112,7 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
 
 /* What is added to a row's exponents, or if it is wide to its scores: finite also where nothing has been seen. */
 FA__FN float FA__SM(_offset_as)(float max, float scale_log2, int wide) {
-    return wide ? -fa__maxf(max, -3e38f) : -(fa__maxf(max, -1e30f) * scale_log2);
+    return wide ? -fa__maxf(max, -0x1.fffffep127f) : -(fa__maxf(max, -1e30f) * scale_log2);
 }
 FA__FN float FA__SM(_offset)(float max, float scale_log2) { return FA__SM(_offset_as)(max, scale_log2, FA_WIDE); }
 

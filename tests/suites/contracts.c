@@ -79,6 +79,28 @@
 #define FA_SCORE fa_key_bias
 #include <fa/attention.h>
 
+#define FA_NAME c_half_alibi
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE fa_alibi
+#include <fa/attention.h>
+
+#if defined(__CUDACC__)
+#define FA_NAME c_half_alibi_80
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE fa_alibi
+#define FA_ARCH 80
+#include <fa/attention.h>
+#endif
+
+#define FA_NAME c_causal_alibi
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_causal
+#define FA_SCORE fa_alibi
+#include <fa/attention.h>
+
 #define FA_NAME c_user
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 8
@@ -233,6 +255,11 @@ static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
 static const instance half_key_bias = INSTANCE(c_half_key_bias, full, key_bias, FA_BF16, 64);
+static const instance half_alibi = INSTANCE(c_half_alibi, full, alibi, FA_BF16, 64);
+#if defined(__CUDACC__)
+static const instance half_alibi_80 = INSTANCE(c_half_alibi_80, full, alibi, FA_BF16, 64);
+#endif
+static const instance causal_alibi = INSTANCE(c_causal_alibi, causal, alibi, FA_F16, 128);
 static const instance user = INSTANCE(c_user, full, tilted, FA_F32, 8);
 static const instance holes = INSTANCE(c_holes, full, holes, FA_F32, 32);
 static const instance late = INSTANCE(c_late, full, none, FA_F32, 16);
@@ -504,7 +531,7 @@ static void leading_keys(const instance *of, const char *what) {
 
 static void far_scores(const instance *of, double rounding) {
     enum { KEYS = 300 };
-    static const float shifts[] = {-1e5f, -1e32f, 1e5f, 1e32f, 0};
+    static const float shifts[] = {-1e5f, -1e32f, -3.4e38f, 1e5f, 1e32f, 0};
     shape s = shape_plain(1, 1, 1, 70, KEYS);
     for (size_t n = 0; n < sizeof shifts / sizeof *shifts; n++) {
         problem p = fresh(of, &s);
@@ -528,6 +555,60 @@ static void far_scores(const instance *of, double rounding) {
         else tap_ok(!wrong, "%s: scores of about %g weigh alike (%d wrong)", of->name, (double)shifts[n], wrong);
         problem_delete(&p);
     }
+}
+
+/* What hooks add is added exactly, whatever the scale, the lengths, and the side of the diagonal, and infinities hide. Where q is 0 the
+ * first cases see rounding nowhere else. */
+static void added_scores(const instance *of) {
+    enum { EXACT = 2 };
+    static const struct {
+        int queries, keys;
+        float scale;
+    } cases[] = {{300, 300, 0}, {130, 257, -0.2f}, {4, 3000, 0.01f}, {700, 5, 0}, {513, 200, 3}, {1, 1, -1}, {64, 128, 0.5f}};
+    static const float slopes[2][4] = {{0.3f, 0.017f, 0, 0.1f}, {0.3f, -0.1f, 0, 2.7f}};
+    double worst = 0;
+    int wrong = 0;
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        shape s = shape_plain(2, 4, 2, cases[n].queries, cases[n].keys);
+        problem p = fresh(of, &s);
+        result exact = result_new(&p), unfused = result_new(&p);
+        tolerance allowed = {2 * number_half_ulp(4, FA_F32), 0};
+        double off = 0;
+        p.args.scale = cases[n].scale;
+        if (p.slopes.host) memcpy(p.slopes.host, slopes[n % 2], sizeof slopes[0]);
+        if (n < EXACT)
+            for (size_t i = 0; i < (size_t)(8 * cases[n].queries * of->head_dim) * fa_dtype_bytes(of->dtype); i++) p.q.host[PROBLEM_FRONT + i] = 0;
+        if (p.key_bias.host) {
+            float *bias = (float *)(void *)p.key_bias.host;
+            const uint32_t nan = 0x7F800001u;
+            for (int i = 0; i < 8 * cases[n].keys; i++) { /* a head is hidden, one is down, and one far down in some cases */
+                const int head = i / cases[n].keys % 4;
+                bias[i] = head == 1 || rng_one_in(&random_numbers, 5) ? -INFINITY : (float)(3 * rng_normal(&random_numbers)) - (head == 0 ? 100.0f : head == 2 && n % 2 ? 1e4f : 0);
+            }
+            memcpy(&bias[3 * cases[n].keys], &nan, sizeof nan);
+        }
+        reference_attention(&p, &exact);
+        reference_unfused(&p, &unfused);
+        for (int64_t i = 0; i < exact.rows * exact.cols; i++) {
+            const double error = 2 * fabs(unfused.o[i] - exact.o[i]);
+            if (isfinite(error)) allowed.o = fmax(allowed.o, error);
+        }
+        for (int64_t i = 0; i < exact.rows; i++) {
+            const double error = 2 * fabs(unfused.lse[i] - exact.lse[i]);
+            if (isfinite(error)) allowed.lse = fmax(allowed.lse, error);
+        }
+        if (n < EXACT) allowed.lse = 1e-4; /* 13 units of the last place of what is added */
+        problem_upload(&p);
+        wrong += !check_forward(&p);
+        problem_download(&p);
+        wrong += !check_outputs(&p, &exact, allowed, &off, 0);
+        worst = fmax(worst, off);
+        result_delete(&exact);
+        result_delete(&unfused);
+        problem_delete(&p);
+    }
+    tap_ok(!wrong, "%s: what is added to scores of any scale, on both sides of the diagonal: largest error %.2f of the allowed (%d wrong)",
+           of->name, worst, wrong);
 }
 
 /* Hooks are asked about what there is, also where nobody looks at the answer. */
@@ -1036,6 +1117,13 @@ static void numerics(void) {
     leading_keys(&late_by_score, "leading tiles hidden by a score hook");
     far_scores(&key_bias, 0);
     far_scores(&half_key_bias, 0x1p-8);
+    added_scores(&key_bias);
+    added_scores(&half_key_bias);
+    added_scores(&half_alibi);
+    added_scores(&causal_alibi);
+#if defined(__CUDACC__)
+    added_scores(&half_alibi_80);
+#endif
     nan_beside(&plain);
     nan_beside(&half_causal);
     nan_spreads(&plain);

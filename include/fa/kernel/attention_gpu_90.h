@@ -1,4 +1,19 @@
 /* attention_gpu_90.h: the sm_90a schedule of an instance with one size of tiles, FA__VARIANT: kernel, launch and plan. */
+
+/* Some hooks are left to the product (attention_columns.h): all else sees an instance without a hook. */
+#if FA__SCORE_NEEDS == FA__NEED_ALIBI
+#define FA__COLUMNS 1
+#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
+#define FA__COLUMNS 2
+#else
+#define FA__COLUMNS 0
+#endif
+#if FA__COLUMNS
+#undef FA__HAS_SCORE
+#undef FA__SCORE_NEEDS
+#define FA__HAS_SCORE 0
+#define FA__SCORE_NEEDS 0
+#endif
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_warpgroups.h>
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
@@ -57,6 +72,9 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
         return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
     uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
     FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
+#if FA__COLUMNS
+    FA__ATTN(__fold_scale)(&launch.p, launch.p.scale);
+#endif
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads),
                       sizeof(FA__LOOP(_shared)), sizeof(FA__LOOP(_shared)), &launch, stream);
 }
@@ -77,4 +95,11 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
 }
 #undef FA__LOOP
 #undef FA__VARIANT
+#if FA__COLUMNS
+#undef FA__HAS_SCORE
+#undef FA__SCORE_NEEDS
+#define FA__HAS_SCORE 1
+#define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
+#endif
+#undef FA__COLUMNS
 #include <fa/kernel/attention_tiles_end.h>

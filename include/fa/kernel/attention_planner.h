@@ -56,14 +56,18 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     }
     int tile = FA__LOOP(_walk_take)(walk), full = !walk->masked;
 #else
-    (void)memory, (void)box, (void)lane;
+    (void)memory, (void)lane;
     int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
     walk->word++;
     if (i >= walk->count) return -1;
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
 #endif
+    (void)box;
 #if FA__ADDENDS
     full = full && FA__LOOP(_fetchable)(p);
+#endif
+#if FA__COLUMNS == 1
+    full = full && !FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N);
 #endif
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 }
@@ -104,7 +108,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         while (word >= 0) {
             FA__LOOP(_wait_free)(shared->of_notes, at);
             if (lane == 0) {
-                FA__LOOP(_note) note = {next < 0 ? word | FA__LOOP(_last) : word, box.batch, box.head_kv, 0};
+                FA__LOOP(_note) note = {next < 0 ? word | FA__LOOP(_last) : word, box.batch, box.head, box.head_kv};
                 shared->note[at.slot] = note;
                 fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));
             }

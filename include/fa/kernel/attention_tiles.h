@@ -41,7 +41,7 @@
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
 /* Where a mask and a hook meet, addresses want registers: 1 if the hook may have some, 2 if it has, or the mask may. */
-#if !FA__HAS_MASK || !FA__HAS_SCORE || (FA__MASK_IS_BAND && FA__SCORE_NEEDS & (FA__NEED_ALIBI | FA__NEED_SOFTCAP))
+#if !FA__HAS_MASK || !FA__HAS_SCORE || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
 #define FA__TABLE_CROWDED 1
@@ -65,8 +65,6 @@
 #endif
 #if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE) || (!FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #define FA__TABLE_N 96
-#elif !FA__HAS_MASK && (FA__SCORE_NEEDS == FA__NEED_ALIBI || FA__SCORE_NEEDS == FA__NEED_KEY_BIAS)
-#define FA__TABLE_N 112
 #else
 #define FA__TABLE_N 128
 #endif

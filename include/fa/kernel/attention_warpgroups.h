@@ -15,7 +15,7 @@
  * warp, and no product, nor a definition of its registers, under a condition. So the very first step multiplies a P
  * and V that do not exist, and drops the result. */
 
-#define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
+#define FA__WIDE (FA__WIDE_SCORE || FA__COLUMNS == 2) /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
 /* Consumers; whether they take turns; and what they and the producers get of the registers that a launch gives each
@@ -47,7 +47,7 @@
 
 /* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum says that it has to be
  * (fa/softmax.h, NAME_behind()). The latter wants registers. */
-#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2)
+#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == 1 && !FA__LINES))
 
 /* Whether a block's first maximum is that of a quarter of its columns, and looked at afterwards like the others. With hooks that
  * spills. */
@@ -55,18 +55,26 @@
 
 /* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. A bias wider
  * than 64 loses 10% by it. */
-#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 64))
+#define FA__NEAR ((FA__WIDE_SCORE || FA__COLUMNS == 2) && !FA__LOOKS_FIRST && !(FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 64))
 
-/* In a tile on one side of the diagonal ALiBi is a line: scores are left as they are, and their exponents follow the line. Tiles
- * then come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
-#define FA__LINES (FA__SCORE_NEEDS == FA__NEED_ALIBI && !FA__LOOKS_FIRST)
+/* Whether it is asked only when a maximum changes whether it is large: 1 to 2% faster, but with hooks, at head dimension 128, 10% slower,
+ * because the assembler orders the exponentials otherwise. */
+#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__WIDEST <= 64))
 
 /* Whether the planner remembers what it has learnt of tiles of keys, each lane of the same ones for every block. */
-#define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT && !FA__LINES)
+#define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)
+
+/* With ALiBi tiles come from the diagonal outwards, so that the maximum does not grow from tile to tile; but not where they are
+ * remembered. */
+#define FA__LINES (FA__COLUMNS == 1 && !FA__REMEMBERS)
 
 /* Whether a tile of keys that is not there before the exponentials is waited for behind them, which also lets the assembler begin
  * with them while P V runs: no branch is in between. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
 #define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HAS_SCORE))
+
+/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster where a mask is, and there are two
+ * warpgroups. */
+#define FA__COLUMNS_LATE (FA__GROUPS < 3)
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
@@ -76,22 +84,25 @@
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 #include <fa/kernel/attention_addends.h>
-#include <fa/kernel/attention_line.h>
+#if FA__COLUMNS
+#include <fa/kernel/attention_columns.h>
+#endif
 
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
+    FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* attention_columns.h */
     /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes),
+    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + FA__LOOP(_rows) * 16,
     FA__LOOP(_room) = FA__LOOP(_taken) < 225 * 1024 ? 225 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
-    FA__LOOP(_fit) = FA__LOOP(_room) / FA__LOOP(_panel_bytes),
+    /* Where there is more of it, Q of the next block comes before this one is done. */
+    FA__LOOP(_q_stages) = FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
+    FA__LOOP(_fit) = (FA__LOOP(_room) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
     FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
-    /* And where there is more of it, Q of the next block comes before this one is done. */
-    FA__LOOP(_q_stages) = FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) ? 2 : 1,
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
     FA__LOOP(_masked) = 1,
@@ -118,7 +129,7 @@ typedef struct FA__LOOP(_block) {
 /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
  * of its block; there is none. */
 typedef struct FA__LOOP(_note) {
-    int word, batch, head_kv, unused; /* 16 bytes, which are written and read at once */
+    int word, batch, head, head_kv; /* 16 bytes, which are written and read at once */
 } __attribute__((aligned(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
@@ -132,6 +143,9 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_note) note[FA__LOOP(_notes)];
 #if FA__REMEMBERS
     fa__ids ids[FA__LOOP(_known)];
+#endif
+#if FA__COLUMNS
+    uint4 rows[FA__LOOP(_rows)] __attribute__((aligned(128))); /* what is the same for all tiles; then what each tile of K has */
 #endif
 } FA__LOOP(_shared);
 
@@ -179,18 +193,31 @@ typedef struct FA__LOOP(_launch) {
         load; \
     } while (0)
 
-/* Follows the notes, and brings each tile of K once a buffer is free. */
-FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
+/* Follows the notes, and brings each tile of K once a buffer is free; its biases, by all lanes of the warp. */
+FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0};
+#if FA__COLUMNS == 2
+    const float scale = launch->p.scale, by = fa__reciprocal(scale);
+#endif
     for (;;) {
         FA__LOOP(_wait_full)(shared->of_notes, at);
         FA__LOOP(_note) note = shared->note[at.slot];
-        FA__LOOP(_release)(shared->of_notes, at.slot);
+        if (FA__COLUMNS == 2) fa_sm90_warp_barrier();
+        if (lane == 0) FA__LOOP(_release)(shared->of_notes, at.slot);
         if (note.word & FA__LOOP(_end)) return;
+#if FA__COLUMNS == 2
+        float biases[FA__LOOP(_biases)];
+        FA__LOOP(_ask_for_biases)(biases, &launch->p, note.batch, note.head, FA__LOOP(_first_key)(note.word), lane);
+#endif
         FA__LOOP(_wait_free)(shared->of_k, to);
+#if FA__COLUMNS == 2
+        FA__LOOP(_put_biases)(shared->rows + 64 + to.slot * FA_BLOCK_N, biases, scale, by, lane);
+        fa_sm90_proxy_fence();
+        fa_sm90_warp_barrier();
+#endif
         FA__LOOP(_ktile_source)
         from = {&launch->k, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
-        FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
+        if (lane == 0) FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
         FA__LOOP(_advance)(&to, FA_STAGES);
         FA__LOOP(_advance)(&at, FA__LOOP(_notes));
     }
@@ -256,8 +283,14 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_pv_a) weights;
     FA__LOOP(_softmax_state) state; /* without the current tile's sum */
     float sum[FA__LOOP(_qk_ROWS)];
-    int behind;           /* the current tile has to be weighed once more */
-    FA__LOOP(_line) line; /* of the current tile */
+    int behind; /* the current tile has to be weighed once more, */
+    int far;    /* because a maximum is large (FA__FAR_KEPT) */
+#if FA__COLUMNS == 1
+    FA__LOOP(_columns) columns; /* of the latest block */
+#endif
+#if FA__COLUMNS
+    uint32_t rows; /* the address */
+#endif
 #if FA__ADDENDS
     FA__LOOP(_addends) addends; /* of the next one, if its step is plain */
 #endif
@@ -291,10 +324,9 @@ FA__FN int FA__LOOP(_await_tile)(const FA__LOOP(_consumer) * c) {
     return FA__LOOP(_note_of_next)(c);
 }
 
-/* Hooks and the mask, where a tile needs them. `line`: ALiBi may be left to the exponents. */
-FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int line) {
+/* Hooks and the mask, where a tile needs them. */
+FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     int masked = plain ? 0 : c->note & FA__LOOP(_masked);
-    c->line.side = 0;
     if (!FA__HAS_SCORE && !masked) return;
 #if FA__ADDENDS
     if (plain) {
@@ -302,14 +334,17 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int line) {
         return;
     }
 #endif
+#if FA__COLUMNS == 1
+    if (FA__LOOP(_crosses)(c->p, FA__LOOP(_part)(c, 0).queries, FA__LOOP(_first_key)(c->note)))
+        FA__LOOP(_bend)(c->s.x, &c->columns, FA__LOOP(_first_key)(c->note), c->thread);
+#endif
     if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
         for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
     }
     fa_box box = FA__LOOP(_part)(c, 0);
     int key0 = FA__LOOP(_first_key)(c->note);
-    if (FA__LINES && line && !masked) FA__LOOP(_draw_line)(&c->line, c->p, box, key0, c->thread);
-    if (!c->line.side) FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
+    FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
 }
 
 /* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that there are. */
@@ -385,8 +420,7 @@ FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) 
 /* The weights of the current tile, packed, and their sums. The scores stay. `near`: as if no maximum were large. */
 FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
     float weights[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS)];
-    if (c->line.side) FA__LOOP(_weigh_line)(&c->line, &c->state, c->s.x, c->p, weights, c->sum);
-    else if (near) FA__LOOP(_softmax_weigh_near)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
+    if (near) FA__LOOP(_softmax_weigh_near)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
     else FA__LOOP(_softmax_weigh)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
     FA__LOOP(_pv_pack)(&c->weights, weights);
 }
@@ -396,13 +430,8 @@ FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
 FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
     if (c->behind) {
         float alpha[FA__LOOP(_qk_ROWS)];
-        if (c->line.side) {
-            fa_box box = FA__LOOP(_part)(c, c->note & FA__LOOP(_last) ? 1 : 0);
-            int key0 = FA__LOOP(_first_key)(c->note);
-            FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, 0, c->thread);
-            c->line.side = 0;
-        }
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
+        if (FA__FAR_KEPT) c->far = FA__LOOP(_softmax_far)(&c->state);
         FA__LOOP(_softmax_fade)(&c->state, alpha);
         FA__LOOP(_pv_scale_rows)(&c->o, alpha);
         FA__LOOP(_weigh)(c, 0);
@@ -429,9 +458,23 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
 #endif
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
+#if FA__COLUMNS == 1
+    uint32_t columns[FA__LOOP(_qk_ROWS)];
+    if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
+    if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
+#endif
     FA__LOOP(_await_turn)(c->group);
     FA__LOOP(_qk_fence)();
     FA__LOOP(_qk_start)(&c->s, q, k, 0);
+#if FA__COLUMNS == 1
+    if (FA__COLUMNS_LATE) {
+        FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
+        FA__LOOP(_qk_fence)();
+    }
+    FA__LOOP(_qk_start_held_eight)(&c->s, columns, c->rows);
+#elif FA__COLUMNS == 2
+    FA__LOOP(_qk_start_eight)(&c->s, c->rows, c->rows + (uint32_t)(64 + c->next.slot * FA_BLOCK_N) * 16);
+#endif
     FA__LOOP(_qk_commit)();
     if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_mark)();
@@ -447,13 +490,14 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
                                leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
-    FA__LOOP(_apply)(c, plain, !last);
+    FA__LOOP(_apply)(c, plain);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4);
+    if (FA__FAR_KEPT && last) c->far = FA__LOOP(_softmax_far)(&c->state);
     int there = 1, word = 0;
     if (FA__LATE_K) {
         there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
@@ -466,7 +510,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), plain || c->begun); /* by all: their notes, too */
     FA__LOOP(_weigh)(c, FA__NEAR);
     c->behind = !FA__LOOKS_FIRST &&
-                (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) || (FA__NEAR && FA__LOOP(_softmax_far)(&c->state)));
+                (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
+                 (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__LOOP(_softmax_far)(&c->state))));
     c->begun = 1;
     if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
@@ -489,11 +534,18 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
-    c->line.side = c->behind = c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    c->behind = c->far = c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
     FA__LOOP(_softmax_init)(&c->state);
+
+#if FA__COLUMNS
+    c->rows = (uint32_t)fa_sm90_uniform((int)fa_sm90_shared_address(shared->rows));
+#endif
+#if FA__COLUMNS == 1
+    memset(&c->columns, 0, sizeof c->columns);
+#endif
 
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group);
     for (;;) {
@@ -546,13 +598,16 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         }
         fa_sm90_mbarrier_fence();
     }
+#if FA__COLUMNS
+    FA__LOOP(_constant_rows)(shared->rows);
+#endif
     FA__OP(barrier)();
     if (group == 0) {
         fa_sm90_registers_lower(FA__PRODUCER_REGISTERS);
         int warp = fa_sm90_uniform(thread / 32), lane = thread % 32;
         if (warp == 0) FA__LOOP(_plan_tiles)(launch, shared, lane);
         else if (warp == 1 && lane == 0) FA__LOOP(_bring_q)(launch, shared);
-        else if (warp == 2 && lane == 0) FA__LOOP(_bring_k)(launch, shared);
+        else if (warp == 2 && (lane == 0 || FA__COLUMNS == 2)) FA__LOOP(_bring_k)(launch, shared, lane);
         else if (warp == 3 && lane == 0) FA__LOOP(_bring_v)(launch, shared);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
@@ -565,8 +620,10 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__PRODUCER_REGISTERS
 #undef FA__LOOKS_FIRST
 #undef FA__LATE_K
+#undef FA__COLUMNS_LATE
 #undef FA__ADDENDS
 #undef FA__LINES
 #undef FA__REMEMBERS
 #undef FA__GUESSES
+#undef FA__FAR_KEPT
 #undef FA__NEAR

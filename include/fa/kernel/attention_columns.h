@@ -1,0 +1,109 @@
+/* attention_columns.h: hooks that add a number to each score, as eight more columns of Q and of K, whose product it is (sm_90a): what the
+ * hook would do to every score costs a sixteenth of the product at head dimension 128. FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias
+ * (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias, Wu et al., arXiv 2505.12044.)
+ *
+ * A float is the sum of three numbers of FA_BF16, its parts, so that such a product is exact but for the rounding of the accumulator. Scores
+ * are added to before they are multiplied by the scale, so what is added is divided by it; and the eight columns are taken twice
+ * (NAME_start_eight() of arch/sm90/mma.h), so those of Q have half of it.
+ *
+ *     fa_key_bias    of Q    1 1 1 0 0 0 0 0                  of K    the bias, in three parts, 0 0 0 0 0
+ *     fa_alibi       of Q    slope and c, in three parts each, 0 0    of K    j j j 1 1 1 0 0
+ *
+ * ALiBi on one side of the diagonal is a line, slope * (key - zero), zero = query + seqlen_k - seqlen_q: of a tile whose first key is
+ * key0, slope * j + c, where j = key - key0 and c = slope * (key0 - zero). Its rows of K are the same for all tiles. */
+
+FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) & 0xFFFF0000u); }
+FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
+
+#if FA__COLUMNS == 1
+/* What a thread knows of a block's columns of Q: the slope up to the diagonal; in its first row the key where the line is 0; the first one
+ * that is beyond the diagonal for all; and what is the same in all tiles before that. Of lanes that share a row each has two columns. */
+typedef struct FA__LOOP(_columns) {
+    float slope, zero;
+    int beyond;
+    uint32_t constant;
+} FA__LOOP(_columns);
+
+FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, int thread) {
+    const int lane = thread % 4, shift = p->args.seqlen_k - p->args.seqlen_q;
+    FA__LOOP(_columns) of;
+    of.slope = p->args.alibi_slopes[box.head] / p->scale;
+    of.zero = (float)(box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift);
+    of.beyond = box.queries.end - 1 + shift;
+    const float half = 0.5f * of.slope, rest = half - FA__LOOP(_first_part)(half), last = rest - FA__LOOP(_first_part)(rest);
+    of.constant = lane == 0 ? FA__LOOP(_two_parts)(half, rest) : lane == 1 ? FA__LOOP(_two_parts)(last, 0.0f) : 0;
+    return of;
+}
+
+/* Its part of Q's columns, for the tile from key0 on. In one with keys on both sides of the diagonal the line goes on. */
+FA__FN void FA__LOOP(_columns_at)(uint32_t *columns, const FA__LOOP(_columns) * of, int key0, int thread) {
+    const int lane = thread % 4, up = key0 < of->beyond;
+    const uint32_t constant = of->constant ^ (up || lane > 1 ? 0 : lane ? 0x8000u : 0x80008000u);
+    const uint32_t own = lane == 0 || lane == 3 ? 0 : lane == 1 ? 0xFFFF0000u : 0xFFFFFFFFu;
+    const float half = up ? 0.5f * of->slope : -0.5f * of->slope, without = lane == 2 ? -1.0f : 0.0f;
+    float c = half * ((float)key0 - of->zero);
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++, c = FA__OP(fma)(half, -8.0f, c)) {
+        const float x = FA__OP(fma)(FA__LOOP(_first_part)(c), without, c); /* lane 1 has the first part of c, lane 2 the others */
+        columns[r] = (FA__LOOP(_two_parts)(x - FA__LOOP(_first_part)(x), x) & own) | constant;
+    }
+}
+
+/* K's columns, by all threads of the block. */
+FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
+    for (int j = (int)threadIdx.x; j < FA_BLOCK_N; j += (int)blockDim.x) {
+        const float x = (float)j;
+        rows[j] = make_uint4(FA__LOOP(_two_parts)(x, x), FA__LOOP(_two_parts)(x, 1.0f), FA__LOOP(_two_parts)(1.0f, 1.0f), 0);
+    }
+}
+
+/* Whether a tile has keys on both sides of the diagonal of some of the queries. */
+FA__FN int FA__LOOP(_crosses)(const FA__PARAMS *p, fa_range queries, int key0) {
+    const int shift = p->args.seqlen_k - p->args.seqlen_q;
+    return key0 < queries.end - 1 + shift && key0 + FA_BLOCK_N - 1 > queries.begin + shift;
+}
+
+/* Bends the lines of such a tile where they cross the diagonal. */
+FA__FN void FA__LOOP(_bend)(float *s, const FA__LOOP(_columns) * of, int key0, int thread) {
+    const float first = (float)(key0 + FA__LOOP(_qk_col)(thread, 0)) - of->zero;
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+        *x = FA__OP(fma)(fa__maxf(first + (float)(FA__LOOP(_qk_col_offset)(c) - 8 * r), 0.0f), -2.0f * of->slope, *x);
+    }
+}
+#else
+/* Q's columns, of 64 rows, by all threads of the block. */
+FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
+    for (int i = (int)threadIdx.x; i < 64; i += (int)blockDim.x)
+        rows[i] = make_uint4(FA__LOOP(_two_parts)(0.5f, 0.5f), FA__LOOP(_two_parts)(0.5f, 0.0f), 0, 0);
+}
+
+enum { FA__LOOP(_biases) = (FA_BLOCK_N + 31) / 32 }; /* keys of a tile that a lane has */
+
+/* Asks for the biases of a tile, by a warp. */
+FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, int batch, int head, int key0, int lane) {
+    const fa_attention_args *a = &p->args;
+    const float *of = a->key_bias + batch * a->key_bias_stride_batch + head * a->key_bias_stride_head;
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_biases); i++) {
+        const int key = key0 + i * 32 + lane;
+        biases[i] = key < a->seqlen_k ? of[key] : 0.0f;
+    }
+}
+
+/* K's columns of a tile from them, divided by the scale, of which `by` is nearly the reciprocal. What is infinite has no second part; what is so
+ * large that only its quotient would be stays finite. */
+FA__FN void FA__LOOP(_put_biases)(uint4 *rows, const float *biases, float scale, float by, int lane) {
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_biases); i++) {
+        const float bias = biases[i], product = bias * by, off = FA__OP(fma)(product, -scale, bias);
+        const int finite = fabsf(bias) < INFINITY;
+        const float x = fabsf(product) < 3e38f ? FA__OP(fma)(off, by, product) : finite ? copysignf(3e38f, product) : product;
+        const float rest = finite ? x - FA__LOOP(_first_part)(x) : 0.0f, last = rest - FA__LOOP(_first_part)(rest);
+        const uint32_t first = x == x ? FA__LOOP(_two_parts)(x, rest) : 0x7FC0u;
+        if (i * 32 + lane < FA_BLOCK_N) rows[i * 32 + lane] = make_uint4(first, FA__LOOP(_two_parts)(last, 0.0f), 0, 0);
+    }
+}
+#endif
