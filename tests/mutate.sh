@@ -100,8 +100,9 @@ if [ "$1" = --one ]; then
         arch/sm80/row*.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu" ;;
-        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_line.h | kernel/attention_columns.h)
+        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_planner.h | kernel/attention_order.h)
             suites="gpu gpu_gpu gpu_contracts" ;;
+        kernel/attention_line.h | kernel/attention_columns.h) suites="gpu gpu_contracts gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(for suite in $suites; do echo gpu_$suite; done) # of what both share, a GPU's part
