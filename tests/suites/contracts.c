@@ -531,15 +531,15 @@ static void leading_keys(const instance *of, const char *what) {
 
 static void far_scores(const instance *of, double rounding) {
     enum { KEYS = 300 };
-    static const float shifts[] = {-1e5f, -1e32f, -3.4e38f, 1e5f, 1e32f, 0};
+    static const float shifts[] = {-1e5f, -1e32f, -3.4e38f, 1e5f, 1e32f, 0, 1e9f, 3e8f, 7e8f};
     shape s = shape_plain(1, 1, 1, 70, KEYS);
     for (size_t n = 0; n < sizeof shifts / sizeof *shifts; n++) {
         problem p = fresh(of, &s);
         float *key_bias = (float *)(void *)p.key_bias.host;
-        int wrong = 0, growing = shifts[n] == 0, first = growing ? KEYS - 20 : 0, d = of->head_dim;
+        int wrong = 0, growing = shifts[n] == 0, late = shifts[n] > 1e6f && shifts[n] < 1e10f, first = growing ? KEYS - 20 : late ? 130 : 0, d = of->head_dim;
         /* So far away that a float holds no difference: all weights are equal. At 1e5 differences of 1/128 remain. Or a few keys
-         * are ahead of all others, and those of the ones before them. */
-        for (int j = 0; j < KEYS; j++) key_bias[j] = !growing ? shifts[n] : j < 75 ? -1e20f : j < 150 ? 0.0f : j < first ? 1e6f : 1e30f;
+         * are ahead of all others, and those of the ones before them; or there are such scores from the middle of a tile on. */
+        for (int j = 0; j < KEYS; j++) key_bias[j] = late && j < first ? 0.0f : !growing ? shifts[n] : j < 75 ? -1e20f : j < 150 ? 0.0f : j < first ? 1e6f : 1e30f;
         for (size_t i = 0; i < KEYS * (size_t)d * fa_dtype_bytes(of->dtype); i += 4)
             if (fabsf(shifts[n]) < 1e10f) memset(p.k.host + PROBLEM_FRONT + i, 0, 4);
         problem_upload(&p);
@@ -552,6 +552,7 @@ static void far_scores(const instance *of, double rounding) {
                 wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - mean) < 1e-6 + rounding * fabs(mean));
         }
         if (growing) tap_ok(!wrong, "%s: scores of 0, 1e6 and 1e30 leave the last (%d wrong)", of->name, wrong);
+        else if (late) tap_ok(!wrong, "%s: scores of 0, and then of %g, which weigh alike (%d wrong)", of->name, (double)shifts[n], wrong);
         else tap_ok(!wrong, "%s: scores of about %g weigh alike (%d wrong)", of->name, (double)shifts[n], wrong);
         problem_delete(&p);
     }

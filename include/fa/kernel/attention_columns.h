@@ -100,10 +100,10 @@ FA__FN void FA__LOOP(_put_biases)(uint4 *rows, const float *biases, float scale,
     for (int i = 0; i < FA__LOOP(_biases); i++) {
         const float bias = biases[i], product = bias * by, off = FA__OP(fma)(product, -scale, bias);
         const int finite = fabsf(bias) < INFINITY;
-        const float x = fabsf(product) < 3e38f ? FA__OP(fma)(off, by, product) : finite ? copysignf(3e38f, product) : product;
+        const float x = fabsf(product) < 3e38f ? FA__OP(fma)(off, by, product) : finite ? copysignf(3e38f, product) : product; /* NaN: 0x7FFFFFFF */
         const float rest = finite ? x - FA__LOOP(_first_part)(x) : 0.0f, last = rest - FA__LOOP(_first_part)(rest);
-        const uint32_t first = x == x ? FA__LOOP(_two_parts)(x, rest) : 0x7FC0u;
-        if (i * 32 + lane < FA_BLOCK_N) rows[i * 32 + lane] = make_uint4(first, FA__LOOP(_two_parts)(last, 0.0f), 0, 0);
+        if (i * 32 + lane < FA_BLOCK_N)
+            rows[i * 32 + lane] = make_uint4(FA__LOOP(_two_parts)(x, rest), FA__LOOP(_two_parts)(last, 0.0f), 0, 0);
     }
 }
 #endif
