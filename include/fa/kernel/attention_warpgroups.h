@@ -90,13 +90,15 @@
 
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
+    FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* attention_columns.h */
     /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + FA__LOOP(_rows) * 16,
-    FA__LOOP(_room) = FA__LOOP(_taken) < 225 * 1024 ? 225 * 1024 - FA__LOOP(_taken) : 0,
+    FA__LOOP(_small) = 1408 + FA__LOOP(_rows) * 16 + (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0), /* all that is small */
+    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
+    FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
     /* Where there is more of it, Q of the next block comes before this one is done. */
@@ -110,7 +112,6 @@ enum {
     FA__LOOP(_first) = 4,
     FA__LOOP(_end) = 8,
     FA__LOOP(_note_bits) = 4,
-    FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
     FA__LOOP(_loaders) = 3,
     FA__LOOP(_turns) = FA__TURNS,
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
