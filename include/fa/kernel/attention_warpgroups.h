@@ -96,7 +96,7 @@ enum {
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* attention_columns.h */
     /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_small) = 1408 + FA__LOOP(_rows) * 16 + (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0), /* all that is small */
+    FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 + (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0), /* all that is small */
     FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
     FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
@@ -134,6 +134,9 @@ typedef struct FA__LOOP(_note) {
 } __attribute__((aligned(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
+#if FA__COLUMNS /* what is the same for all tiles; then what each tile of K has. First: compute-sanitizer takes what is read twice for twice as much */
+    uint4 rows[FA__LOOP(_rows)] __attribute__((aligned(128)));
+#endif
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
@@ -144,9 +147,6 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_note) note[FA__LOOP(_notes)];
 #if FA__REMEMBERS
     fa__ids ids[FA__LOOP(_known)];
-#endif
-#if FA__COLUMNS
-    uint4 rows[FA__LOOP(_rows)] __attribute__((aligned(128))); /* what is the same for all tiles; then what each tile of K has */
 #endif
 } FA__LOOP(_shared);
 
