@@ -237,7 +237,7 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
 }
 
 /* Leaves the scale to the exponents: there is no hook that wants it before. */
-FA_HOOK void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
+static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
     p->negate = scale < 0.0f;
     p->scale_log2 = fabsf(scale) * FA__LOG2_E;
 }

@@ -4,7 +4,7 @@
  *
  * A float is the sum of three numbers of FA_BF16, its parts, so that such a product is exact but for the rounding of the accumulator. Scores
  * are added to before they are multiplied by the scale, so what is added is divided by it; and the eight columns are taken twice
- * (NAME_start_eight() of arch/sm90/mma.h), so those of Q have half of it.
+ * (NAME_start_eight() of arch/sm90/mma.h), so those of Q have a half of this:
  *
  *     fa_key_bias    of Q    1 1 1 0 0 0 0 0                  of K    the bias, in three parts, 0 0 0 0 0
  *     fa_alibi       of Q    slope and c, in three parts each, 0 0    of K    j j j 1 1 1 0 0
@@ -93,14 +93,14 @@ FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, int ba
     }
 }
 
-/* K's columns of a tile from them, divided by the scale, of which `by` is nearly the reciprocal. What is infinite has no second part; what is so
- * large that only its quotient would be stays finite. */
+/* K's columns of a tile from them, divided by the scale, of which `by` is nearly the reciprocal. What is infinite has no second part;
+ * what is so large that only its quotient would be stays finite; NaN is 0x7FFFFFFF, whose first part is NaN, too. */
 FA__FN void FA__LOOP(_put_biases)(uint4 *rows, const float *biases, float scale, float by, int lane) {
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_biases); i++) {
         const float bias = biases[i], product = bias * by, off = FA__OP(fma)(product, -scale, bias);
         const int finite = fabsf(bias) < INFINITY;
-        const float x = fabsf(product) < 3e38f ? FA__OP(fma)(off, by, product) : finite ? copysignf(3e38f, product) : product; /* NaN: 0x7FFFFFFF */
+        const float x = fabsf(product) < 3e38f ? FA__OP(fma)(off, by, product) : finite ? copysignf(3e38f, product) : product;
         const float rest = finite ? x - FA__LOOP(_first_part)(x) : 0.0f, last = rest - FA__LOOP(_first_part)(rest);
         if (i * 32 + lane < FA_BLOCK_N)
             rows[i * 32 + lane] = make_uint4(FA__LOOP(_two_parts)(x, rest), FA__LOOP(_two_parts)(last, 0.0f), 0, 0);

@@ -94,9 +94,11 @@ enum {
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
-    FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* attention_columns.h */
+    FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
     /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 + (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0), /* all that is small */
+    /* What is small: barriers, notes and blocks; columns; what the planner remembers. */
+    FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
+                       (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
     FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
     FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
@@ -134,7 +136,9 @@ typedef struct FA__LOOP(_note) {
 } __attribute__((aligned(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
-#if FA__COLUMNS /* what is the same for all tiles; then what each tile of K has. First: compute-sanitizer takes what is read twice for twice as much */
+#if FA__COLUMNS
+    /* What is the same for all tiles, and then what each tile of K has. At the beginning, since compute-sanitizer takes what wgmma reads
+     * twice for twice as much. */
     uint4 rows[FA__LOOP(_rows)] __attribute__((aligned(128)));
 #endif
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
