@@ -553,9 +553,11 @@ void NAME_weigh_near(const NAME_state *state, const float *s, float scale_log2, 
 void NAME_weigh_columns_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum, int first,
                              int last);
 
-/** Whether a maximum is finite and above 65536 in size, so that NAME_weigh_near() may have rounded differences of scores away.
+/** Whether a maximum is finite and, times `scale`, above 65536 in size, so that NAME_weigh_near() may have rounded differences of scores away.
+ *  @param scale of the scores: 1 if they are in natural units
+ *  @param none  whether a row that has no maximum yet counts, too, beside which scores below -1e30 are lost
  *  @return on a GPU the same for the whole warp; 0 with FA_WIDE 0 */
-int NAME_far(const NAME_state *state);
+int NAME_far(const NAME_state *state, float scale, int none);
 
 /** Merges two states of the same rows over different columns.
  *  @param state        one of them; becomes the state of both

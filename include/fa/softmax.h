@@ -261,13 +261,14 @@ FA__FN void FA__SM(_weigh_near)(const FA__SM(_state) * state, const float *s, fl
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, 0);
 }
 
-/** Whether a maximum is so large, whatever its sign, that NAME_weigh_near() may have lost it; on a GPU the same for the whole warp. */
-FA__FN int FA__SM(_far)(const FA__SM(_state) * state) {
+/** Whether a maximum is so large, whatever its sign, that NAME_weigh_near() may have lost it; on a GPU the same for the whole warp.
+ *  `scale`: of the scores, 1 if they are in natural units. `none`: or whether there is none yet, so that it loses scores below -1e30. */
+FA__FN int FA__SM(_far)(const FA__SM(_state) * state, float scale, int none) {
     int far = 0;
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         float size = fa__maxf(state->max[r], -state->max[r]);
-        far |= size > 0x1p16f && size < INFINITY;
+        far |= size * scale > 0x1p16f && (none || size < INFINITY);
     }
     return FA_WIDE && FA__OP(any)(far);
 }

@@ -79,6 +79,13 @@
 #define FA_SCORE fa_key_bias
 #include <fa/attention.h>
 
+#define FA_NAME c_window_key_bias
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_sliding_window
+#define FA_SCORE fa_key_bias
+#include <fa/attention.h>
+
 #define FA_NAME c_half_alibi
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
@@ -255,6 +262,7 @@ static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
 static const instance half_key_bias = INSTANCE(c_half_key_bias, full, key_bias, FA_BF16, 64);
+static const instance window_key_bias = INSTANCE(c_window_key_bias, window, key_bias, FA_BF16, 64);
 static const instance half_alibi = INSTANCE(c_half_alibi, full, alibi, FA_BF16, 64);
 #if defined(__CUDACC__)
 static const instance half_alibi_80 = INSTANCE(c_half_alibi_80, full, alibi, FA_BF16, 64);
@@ -556,6 +564,72 @@ static void far_scores(const instance *of, double rounding) {
         else tap_ok(!wrong, "%s: scores of about %g weigh alike (%d wrong)", of->name, (double)shifts[n], wrong);
         problem_delete(&p);
     }
+}
+
+/* Scores as low, of which some rows see none in the first tiles: a window's, or those of biases of -infinity; all that see one have the mean
+ * of what they see. */
+static void late_low_scores(const instance *of) {
+    enum { LENGTH = 256, LEFT = 100 };
+    static const float lows[] = {-1e30f, -1e32f, -3.4e38f};
+    int wrong = 0;
+    for (int n = 0; n < 6; n++) {
+        shape s = shape_plain(1, 1, 1, LENGTH, LENGTH);
+        const int windowed = of->mask == MASK_window, d = of->head_dim;
+        s.window_left = windowed ? LEFT : -1, s.window_right = windowed ? 0 : -1;
+        problem p = fresh(of, &s);
+        float *bias = (float *)(void *)p.key_bias.host;
+        for (int j = 0; j < LENGTH; j++) bias[j] = (n < 3 ? windowed || j >= 130 : j % 16 % 2 || j % 16 > 6) ? lows[n % 3] : -INFINITY;
+        problem_upload(&p);
+        wrong += !check_forward(&p);
+        problem_download(&p);
+        for (int i = 0; i < LENGTH; i++)
+            for (int c = 0; c < d; c++) {
+                double mean = 0, got = problem_get(&p, &p.o, &p.args.o, 0, 0, i, c);
+                int seen = 0;
+                for (int j = windowed && i > LEFT ? i - LEFT : 0; j < (windowed ? i + 1 : LENGTH); j++)
+                    if (bias[j] > -INFINITY) mean += problem_get(&p, &p.v, &p.args.v, 0, 0, j, c), seen++;
+                mean = seen ? mean / seen : 0;
+                wrong += !(fabs(got - mean) < 1e-6 + 0x1p-8 * fabs(mean) + (seen ? 0x1p-9 : 0));
+            }
+        problem_delete(&p);
+    }
+    tap_ok(!wrong, "%s: scores of -1e30 and below behind tiles that show nothing (%d wrong)", of->name, wrong);
+}
+
+/* A large scale makes large scores, of which the largest of a row is alone. */
+static void large_scale(const instance *of) {
+    enum { QUERIES = 200, KEYS = 300 };
+    shape s = shape_plain(1, 1, 1, QUERIES, KEYS);
+    problem p = fresh(of, &s);
+    result exact = result_new(&p);
+    int wrong = 0, sure = 0;
+    p.args.scale = 1e8f;
+    memset(p.key_bias.host, 0, KEYS * 4);
+    reference_attention(&p, &exact);
+    problem_upload(&p);
+    wrong += !check_forward(&p);
+    problem_download(&p);
+    for (int i = 0; i < QUERIES; i++) {
+        const double lse = (double)((float *)(void *)(p.lse.host + PROBLEM_FRONT))[i];
+        double best = -INFINITY, second = -INFINITY;
+        for (int j = 0; j < KEYS; j++) {
+            double dot = 0;
+            for (int c = 0; c < of->head_dim; c++)
+                dot += problem_get(&p, &p.q, &p.args.q, 0, 0, i, c) * problem_get(&p, &p.k, &p.args.k, 0, 0, j, c);
+            if (dot > best) second = best, best = dot;
+            else if (dot > second) second = dot;
+        }
+        wrong += !(fabs(lse - exact.lse[i]) < 1e-5 * fabs(exact.lse[i]) + 1e4); /* 1e-4 of what is multiplied */
+        if (best - second < 1e-3) continue; /* rounding decides */
+        sure++;
+        for (int c = 0; c < of->head_dim; c++) {
+            const double want = exact.o[i * of->head_dim + c];
+            wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - want) <= 0x1p-8 * fabs(want) + 1e-6);
+        }
+    }
+    tap_ok(!wrong && sure > QUERIES / 2, "%s: a scale of 1e8 leaves the largest (%d wrong)", of->name, wrong);
+    result_delete(&exact);
+    problem_delete(&p);
 }
 
 /* What hooks add is added exactly, whatever the scale, the lengths, and the side of the diagonal, and infinities hide. Where q is 0 the
@@ -1118,6 +1192,11 @@ static void numerics(void) {
     leading_keys(&late_by_score, "leading tiles hidden by a score hook");
     far_scores(&key_bias, 0);
     far_scores(&half_key_bias, 0x1p-8);
+    late_low_scores(&key_bias);
+    late_low_scores(&half_key_bias);
+    late_low_scores(&window_key_bias);
+    large_scale(&key_bias);
+    large_scale(&half_key_bias);
     added_scores(&key_bias);
     added_scores(&half_key_bias);
     added_scores(&half_alibi);

@@ -1,8 +1,8 @@
 /* attention_columns.h: hooks that add a number to each score, as eight more columns of Q and of K, whose product it is (sm_90a): what the
- * hook would do to every score costs a sixteenth of the product at head dimension 128. FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias
+ * hook would do to every score costs a sixteenth of both products at head dimension 128. FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias
  * (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias, Wu et al., arXiv 2505.12044.)
  *
- * A float is the sum of three numbers of FA_BF16, its parts, so that such a product is exact but for the rounding of the accumulator. Scores
+ * A float is the sum of three numbers of FA_BF16, its parts, so that nothing of it is lost but what the accumulator rounds. Scores
  * are added to before they are multiplied by the scale, so what is added is divided by it; and the eight columns are taken twice
  * (NAME_start_eight() of arch/sm90/mma.h), so those of Q have a half of this:
  *
@@ -10,7 +10,7 @@
  *     fa_alibi       of Q    slope and c, in three parts each, 0 0    of K    j j j 1 1 1 0 0
  *
  * ALiBi on one side of the diagonal is a line, slope * (key - zero), zero = query + seqlen_k - seqlen_q: of a tile whose first key is
- * key0, slope * j + c, where j = key - key0 and c = slope * (key0 - zero). Its rows of K are the same for all tiles. */
+ * key0, slope * j + c, where j = key - key0 and c = slope * (key0 - zero), rounded. Its rows of K are the same for all tiles. */
 
 FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) & 0xFFFF0000u); }
 FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
@@ -19,8 +19,8 @@ FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(lo
 /* What a thread knows of a block's columns of Q: the slope up to the diagonal; in its first row the key where the line is 0; the first one
  * that is beyond the diagonal for all; and what is the same in all tiles before that. Of lanes that share a row each has two columns. */
 typedef struct FA__LOOP(_columns) {
-    float slope, zero;
-    int beyond;
+    float slope;
+    int zero, beyond;
     uint32_t constant;
 } FA__LOOP(_columns);
 
@@ -28,7 +28,7 @@ FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box,
     const int lane = thread % 4, shift = p->args.seqlen_k - p->args.seqlen_q;
     FA__LOOP(_columns) of;
     of.slope = p->args.alibi_slopes[box.head] / p->scale;
-    of.zero = (float)(box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift);
+    of.zero = box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift;
     of.beyond = box.queries.end - 1 + shift;
     const float half = 0.5f * of.slope, rest = half - FA__LOOP(_first_part)(half), last = rest - FA__LOOP(_first_part)(rest);
     of.constant = lane == 0 ? FA__LOOP(_two_parts)(half, rest) : lane == 1 ? FA__LOOP(_two_parts)(last, 0.0f) : 0;
@@ -41,7 +41,7 @@ FA__FN void FA__LOOP(_columns_at)(uint32_t *columns, const FA__LOOP(_columns) * 
     const uint32_t constant = of->constant ^ (up || lane > 1 ? 0 : lane ? 0x8000u : 0x80008000u);
     const uint32_t own = lane == 0 || lane == 3 ? 0 : lane == 1 ? 0xFFFF0000u : 0xFFFFFFFFu;
     const float half = up ? 0.5f * of->slope : -0.5f * of->slope, without = lane == 2 ? -1.0f : 0.0f;
-    float c = half * ((float)key0 - of->zero);
+    float c = half * (float)(key0 - of->zero);
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++, c = FA__OP(fma)(half, -8.0f, c)) {
         const float x = FA__OP(fma)(FA__LOOP(_first_part)(c), without, c); /* lane 1 has the first part of c, lane 2 the others */
@@ -65,7 +65,7 @@ FA__FN int FA__LOOP(_crosses)(const FA__PARAMS *p, fa_range queries, int key0) {
 
 /* Bends the lines of such a tile where they cross the diagonal. */
 FA__FN void FA__LOOP(_bend)(float *s, const FA__LOOP(_columns) * of, int key0, int thread) {
-    const float first = (float)(key0 + FA__LOOP(_qk_col)(thread, 0)) - of->zero;
+    const float first = (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - of->zero);
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {

@@ -272,7 +272,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                         FA__LOOP(_pv_scale_rows)(&o, alpha);
                     }
                     if (!FA__RAISES) FA__LOOP(_softmax_begin)(&state, x, p->scale_log2);
-                    if (FA__NEAR) far = FA__LOOP(_softmax_far)(&state);
+                    if (FA__NEAR) far = FA__LOOP(_softmax_far)(&state, 1.0f, 0);
                 }
             }
             FA__UNROLL
@@ -306,7 +306,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 FA__UNROLL
                 for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
                 FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first, first + FA__COLS, 0);
-                if (FA__NEAR) far = FA__LOOP(_softmax_far)(&state);
+                if (FA__NEAR) far = FA__LOOP(_softmax_far)(&state, 1.0f, 0);
             }
             FA__UNROLL
             for (int r = 0; r < FA__ROWS_HELD; r++) state.sum[r] += sum[r];

@@ -61,6 +61,8 @@
  * because the assembler orders the exponentials otherwise. */
 #define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__WIDEST <= 64))
 
+#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__COLUMNS ? fabsf((c)->p->scale) : 1.0f, FA__FAR_KEPT) /* hooks see scaled scores */
+
 /* Whether the planner remembers what it has learnt of tiles of keys, each lane of the same ones for every block. */
 #define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)
 
@@ -95,11 +97,11 @@ enum {
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
     /* What is small: barriers, notes and blocks; columns; what the planner remembers. */
     FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
     FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
+    /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
     FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
@@ -186,7 +188,7 @@ typedef struct FA__LOOP(_launch) {
     FA__LOOP(_order) order;
 } FA__LOOP(_launch);
 
-/* ---- the producers: a warp that plans, and a thread each for Q, K and V ---- */
+/* ---- the producers: a warp that plans, and a thread each for Q, K (with biases of keys a warp) and V ---- */
 
 #include <fa/kernel/attention_planner.h>
 
@@ -436,7 +438,7 @@ FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
     if (c->behind) {
         float alpha[FA__LOOP(_qk_ROWS)];
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
-        if (FA__FAR_KEPT) c->far = FA__LOOP(_softmax_far)(&c->state);
+        if (FA__FAR_KEPT) c->far = FA__FAR(c);
         FA__LOOP(_softmax_fade)(&c->state, alpha);
         FA__LOOP(_pv_scale_rows)(&c->o, alpha);
         FA__LOOP(_weigh)(c, 0);
@@ -502,7 +504,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4);
-    if (FA__FAR_KEPT && last) c->far = FA__LOOP(_softmax_far)(&c->state);
+    if (FA__FAR_KEPT && last) c->far = FA__FAR(c);
     int there = 1, word = 0;
     if (FA__LATE_K) {
         there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
@@ -516,7 +518,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_weigh)(c, FA__NEAR);
     c->behind = !FA__LOOKS_FIRST &&
                 (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
-                 (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__LOOP(_softmax_far)(&c->state))));
+                 (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
     c->begun = 1;
     if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
@@ -631,4 +633,5 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__REMEMBERS
 #undef FA__GUESSES
 #undef FA__FAR_KEPT
+#undef FA__FAR
 #undef FA__NEAR
