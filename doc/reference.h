@@ -554,6 +554,7 @@ void NAME_weigh_columns_near(const NAME_state *state, const float *s, float scal
                              int last);
 
 /** Whether a maximum is finite and, times `scale`, above 65536 in size, so that NAME_weigh_near() may have rounded differences of scores away.
+ *  @param state as NAME_raise() left it
  *  @param scale of the scores: 1 if they are in natural units
  *  @param none  whether a row that has no maximum yet counts, too, beside which scores below -1e30 are lost
  *  @return on a GPU the same for the whole warp; 0 with FA_WIDE 0 */
