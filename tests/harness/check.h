@@ -16,6 +16,9 @@ typedef struct tolerance {
     double o, lse; /* twice the largest error of the unfused low-precision computation */
 } tolerance;
 
+/* That of the problem as it is filled, of which `exact` is the reference. */
+tolerance check_measure(const problem *p, const result *exact);
+
 /* Fills the problem (as often as it takes to see `rows` rows: one lucky row is no measure of an error), computes the
  * tolerance and, in `exact`, the reference of the last filling. Upload afterwards. */
 tolerance check_prepare(problem *p, result *exact, int rows, rng *r);

@@ -646,8 +646,8 @@ static void added_scores(const instance *of) {
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         shape s = shape_plain(2, 4, 2, cases[n].queries, cases[n].keys);
         problem p = fresh(of, &s);
-        result exact = result_new(&p), unfused = result_new(&p);
-        tolerance allowed = {2 * number_half_ulp(4, FA_F32), 0};
+        result exact = result_new(&p);
+        tolerance allowed;
         double off = 0;
         p.args.scale = cases[n].scale;
         if (p.slopes.host) memcpy(p.slopes.host, slopes[n % 2], sizeof slopes[0]);
@@ -663,15 +663,8 @@ static void added_scores(const instance *of) {
             memcpy(&bias[3 * cases[n].keys], &nan, sizeof nan);
         }
         reference_attention(&p, &exact);
-        reference_unfused(&p, &unfused);
-        for (int64_t i = 0; i < exact.rows * exact.cols; i++) {
-            const double error = 2 * fabs(unfused.o[i] - exact.o[i]);
-            if (isfinite(error)) allowed.o = fmax(allowed.o, error);
-        }
-        for (int64_t i = 0; i < exact.rows; i++) {
-            const double error = 2 * fabs(unfused.lse[i] - exact.lse[i]);
-            if (isfinite(error)) allowed.lse = fmax(allowed.lse, error);
-        }
+        allowed = check_measure(&p, &exact);
+        allowed.o = fmax(allowed.o, 2 * number_half_ulp(4, FA_F32));
         if (n < EXACT) allowed.lse = 1e-4; /* 13 units of the last place of what is added */
         problem_upload(&p);
         wrong += !check_forward(&p);
@@ -679,7 +672,6 @@ static void added_scores(const instance *of) {
         wrong += !check_outputs(&p, &exact, allowed, &off, 0);
         worst = fmax(worst, off);
         result_delete(&exact);
-        result_delete(&unfused);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: what is added to scores of any scale, on both sides of the diagonal: largest error %.2f of the allowed (%d wrong)",

@@ -1,11 +1,11 @@
-/* attention_addends.h: what the shipped hooks fa_bias (of half types) and fa_key_bias add to the scores of a whole tile, brought
- * from memory before the tile's products, and halves two at once, or eight, where keys are in such an order (FA__BY_EIGHT): the
+/* attention_addends.h: what the shipped hook fa_bias (of half types) adds to the scores of a whole tile, and fa_key_bias before sm_90a,
+ * brought from memory before the tile's products, and halves two at once, or eight, where keys are in such an order (FA__BY_EIGHT): the
  * lanes of a load are in eight rows, and it takes as long with 4 bytes for each as with 16. The hook itself, which asks when it
  * has the score, stands and waits. */
 
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
 #define FA__ADDENDS 1 /* pairs of halves, for each row */
-#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
+#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS && FA__BY_EIGHT
 #define FA__ADDENDS 2 /* floats, for all rows */
 #else
 #define FA__ADDENDS 0
@@ -13,7 +13,7 @@
 
 #if FA__ADDENDS
 typedef struct FA__LOOP(_addends) {
-    /* By pairs of columns; of halves all rows, of floats both columns. Or of halves by rows. */
+    /* Of halves by pairs of columns, all rows, or, by eight, by rows; of floats by columns. */
     uint32_t x[FA__ADDENDS == 1 ? FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2 : FA__LOOP(_qk_COLS)];
 } FA__LOOP(_addends);
 
@@ -24,12 +24,9 @@ FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     return (uintptr_t)a->bias % FA__BYTES == 0 &&
            (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % (FA__BYTES / 2) == 0;
-#elif FA__BY_EIGHT
+#else
     const fa_attention_args *a = &p->args;
     return (uintptr_t)a->key_bias % 16 == 0 && (a->key_bias_stride_batch | a->key_bias_stride_head) % 4 == 0;
-#else
-    (void)p;
-    return 1;
 #endif
 }
 
@@ -66,15 +63,10 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c += 2) {
         int offset = FA__LOOP(_qk_col_offset)(c);
-#if FA__ADDENDS == 1
         FA__UNROLL
         for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
             addends->x[c / 2 * FA__LOOP(_qk_ROWS) + r] =
                 (uint32_t)fa__load_int((const int *)((const uint16_t *)from[r] + offset));
-#else
-        FA__UNROLL
-        for (int i = 0; i < 2; i++) addends->x[c + i] = (uint32_t)fa__load_int((const int *)from + offset + i);
-#endif
     }
 #endif
 }
