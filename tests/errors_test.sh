@@ -72,6 +72,11 @@ for by in cc clang c++; do
     attention '#define FA_ARCH'; rejects $by "an empty FA_ARCH" "bad: FA_ARCH is : write FA_CPU, 80 or 90"
     attention '#define FA_ARCH 80'; rejects $by "FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
     attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90 without nvcc" "bad: FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU"
+    attention '!dim' '#define FA_HEAD_DIM 32+32'; rejects $by "FA_HEAD_DIM 32+32" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256, as a literal or a macro, which the preprocessor can compare, in parentheses"
+    attention '#define FA_HEAD_DIM_V 128-64'; rejects $by "FA_HEAD_DIM_V 128-64" "bad: FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256, in parentheses"
+    attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses"
+    attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses"
+    attention '!dim' '#define FA_HEAD_DIM (32+32)' '#define FA_BLOCK_M (16+16)'; accepts $by "expressions in parentheses"
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_M 0'; rejects $by "FA_BLOCK_M 0" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
@@ -87,6 +92,9 @@ for by in cc clang c++; do
 done
 attention; rejects cc "-ffast-math" "compile without -ffast-math" -ffast-math
 attention; rejects cc "-ffinite-math-only" "compile without -ffast-math and -ffinite-math-only" -ffinite-math-only
+if $CC -fassociative-math -fno-signed-zeros -fno-trapping-math -E -dM -x c /dev/null 2>/dev/null | grep -q __ASSOCIATIVE_MATH__; then
+    attention; rejects cc "-ffast-math -fno-finite-math-only" "compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math" -ffast-math -fno-finite-math-only
+fi
 
 # Hooks with the wrong user type: errors of the compiler's own, in C (by -Werror) and in C++.
 attention 'struct mine { int x; };' 'struct yours { int x; };' \

@@ -106,7 +106,7 @@ if [ "$1" = --one ]; then
         *) suites="forward contracts primitives" ;;
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") # of what both share, a GPU's part
-        [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_gpu $suites"
+        [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_contracts gpu_gpu $suites"
         case $suites in gpu*) [ -n "$GPU" ] || suites= verdict="needs a GPU" ;; esac
         case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_columns.h)
             [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;

@@ -76,15 +76,15 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) FA_UNUSED;
 FA__STRICT_BEGIN
 #include <fa/arch/bind.h>
 #include <fa/arch/dtype.h>
-#if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0
-FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256, as a literal or a macro, which the preprocessor can compare (others: pad q and k with zeros and set args.scale)");
+#if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM)
+FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression (others: pad q and k with zeros and set args.scale)");
 #undef FA_HEAD_DIM
 #define FA_HEAD_DIM 64
 #endif
 #if !defined(FA_HEAD_DIM_V)
 #define FA_HEAD_DIM_V FA_HEAD_DIM
-#elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || (FA_HEAD_DIM_V + 0) % 8 != 0
-FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256");
+#elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || (FA_HEAD_DIM_V + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM_V)
+FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256, in parentheses if it is an expression");
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
@@ -236,10 +236,14 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
 }
 
-/* Leaves the scale to the exponents: there is no hook that wants it before. */
+/* Leaves the scale to the exponents: there is no hook that wants it before. For half types on a GPU it is not so large that the least
+ * maximum of fa/softmax.h times the scale would be infinite. */
 static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
+    const float most = FA__ARCH != FA_CPU && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) ? 2e8f : INFINITY;
+    const float size = fabsf(scale) < most ? fabsf(scale) : most;
     p->negate = scale < 0.0f;
-    p->scale_log2 = fabsf(scale) * FA__LOG2_E;
+    p->scale = copysignf(size, scale);
+    p->scale_log2 = size * FA__LOG2_E;
 }
 
 /* Checks the arguments and derives the parameters, for blocks of block_m queries. */
@@ -248,10 +252,10 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
                                           FA__MASK_NEEDS | FA__SCORE_NEEDS, FA__HAS_USER};
     fa_status status = fa__check_attention(&instance, args);
     if (status != FA_OK) return status;
-    memset(p, 0, sizeof *p);
+    memset((void *)p, 0, sizeof *p);
     p->args = *args;
 #if FA__HAS_USER
-    memcpy(&p->user, args->user, sizeof p->user);
+    memcpy((void *)&p->user, args->user, sizeof p->user);
 #endif
     float scale = args->scale == 0.0f ? 1.0f / sqrtf((float)FA_HEAD_DIM) : args->scale;
 #if FA__HAS_SCORE

@@ -43,6 +43,8 @@
 
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
 #error "fa relies on infinities (masked scores, empty rows): compile without -ffast-math and -ffinite-math-only"
+#elif defined(__ASSOCIATIVE_MATH__) /* gcc; clang, which does not say so, is told where it matters (FA__IN_ORDER) */
+#error "fa relies on the order of additions (2^x): compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math"
 #endif
 
 /** @name Data types (values of FA_DTYPE)
@@ -187,6 +189,14 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* 1 if a hook is defined as nothing, else 0. */
 #define FA__NOTHING_IS ~, 1
 #define FA__IS_NOTHING(hook) FA__SECOND(FA__CAT3(FA__NOTHING, hook, _IS), 0, ~)
+/* At the beginning of a function: additions in it are done as they are written, whatever clang was told (fast-math). */
+#if defined(__clang__) && !defined(__CUDACC__)
+#define FA__IN_ORDER _Pragma("clang fp reassociate(off)")
+#else
+#define FA__IN_ORDER
+#endif
+/* For the preprocessor: whether a number is an expression without parentheses, of which a product would take a part. */
+#define FA__IS_BARE(x) (2 * x + 0 != 2 * (x + 0))
 /* One store a thread for the whole program: a weak definition in every file, merged by the linker, and among shared
  * libraries, those that hide their symbols too, by the loader. */
 #if defined(__cplusplus)

@@ -91,18 +91,18 @@
 #include <fa/arch/begin.h>
 #define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_M) || FA_M + 0 < 16 || (FA_M + 0) % 16 != 0
-FA__REQUIRE(0, "define FA_M, the rows of the product: a multiple of 16");
+#if !defined(FA_M) || FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M)
+FA__REQUIRE(0, "define FA_M, the rows of the product: a multiple of 16, in parentheses if it is an expression");
 #undef FA_M
 #define FA_M 64
 #endif
-#if !defined(FA_N) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0
-FA__REQUIRE(0, "define FA_N, the columns of the product: a multiple of 8");
+#if !defined(FA_N) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
+FA__REQUIRE(0, "define FA_N, the columns of the product: a multiple of 8, in parentheses if it is an expression");
 #undef FA_N
 #define FA_N 16
 #endif
-#if !defined(FA_K) || FA_K + 0 < 8 || (FA_K + 0) % 8 != 0
-FA__REQUIRE(0, "define FA_K, the length of the dot products: a multiple of 8");
+#if !defined(FA_K) || FA_K + 0 < 8 || (FA_K + 0) % 8 != 0 || FA__IS_BARE(FA_K)
+FA__REQUIRE(0, "define FA_K, the length of the dot products: a multiple of 8, in parentheses if it is an expression");
 #undef FA_K
 #define FA_K 16
 #endif

@@ -70,8 +70,8 @@
 #define FA__RED(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #if !defined(FA_BLOCKS)
 #define FA_BLOCKS 1
-#elif FA_BLOCKS + 0 < 1 || FA_BLOCKS + 0 > 16
-FA__REQUIRE(0, "FA_BLOCKS, the blocks of a cluster, is not from 1 to 16");
+#elif FA_BLOCKS + 0 < 1 || FA_BLOCKS + 0 > 16 || FA__IS_BARE(FA_BLOCKS)
+FA__REQUIRE(0, "FA_BLOCKS, the blocks of a cluster, is not from 1 to 16, in parentheses if it is an expression");
 #undef FA_BLOCKS
 #define FA_BLOCKS 1
 #endif

@@ -47,8 +47,8 @@
  * Tensors are those of fa.h without their rule of 16 bytes: data is aligned to its elements, and strides are any. A written
  * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
  * in fp32, rounded once. Without tables, angles are computed in 64-bit fixed point, of turns, in which nothing is lost by
- * reducing them: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (below
- * 3e-6, of up to 256 elements, where long double is no wider than double).
+ * reducing them: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
+ * with a rotary_dim of thousands; below 3e-6, of up to 256 elements, where long double is no wider than double).
  */
 #include <fa/fa.h>
 
@@ -160,7 +160,7 @@ static inline FA_UNUSED fa_status fa__check_rope_tensor(const char *name, const 
 }
 /* Whether all heads begin at a multiple of 16 bytes. */
 static inline FA_UNUSED int fa__rope_aligned(const fa_tensor *t, int element_bytes) {
-    return ((uintptr_t)t->data | (uintptr_t)((t->stride_batch | t->stride_head | t->stride_seq) * element_bytes)) % 16 == 0;
+    return ((uintptr_t)t->data | (uintptr_t)(t->stride_batch | t->stride_head | t->stride_seq) * (uintptr_t)element_bytes) % 16 == 0;
 }
 /* Heads whose elements a team has under way at a time; and how many it takes one after the other, so that its angles are
  * computed once: all on the CPU; on a GPU no more than some, so that many teams have little to do each, fewer if the angles are
@@ -312,7 +312,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     p.rows.even &= p.cut.count == 1 || rotary_dim == p.head_dim; /* one team has what is not rotated */
     for (int i = 0; i < 2; i++) p.rows.even &= fa__rope_aligned(&p.from[i], bytes) && fa__rope_aligned(&p.to[i], bytes);
     int64_t step = (p.head_dim - rotary_dim + p.cut.count - 1) / p.cut.count, line = 128 / bytes;
-    p.tail_step = (int)((step + line - 1) / line * line);
+    const int64_t lines = (step + line - 1) / line * line;
+    p.tail_step = lines < INT32_MAX ? (int)lines : INT32_MAX; /* all that one team can have */
     if (FA__LANES == 1) p.rows.cols = (int64_t)p.all_heads * p.head_dim; /* what a row costs a core */
     return FA__ROWS(__run)(&p, 0, 1, a->threads, stream);
 }

@@ -110,15 +110,15 @@
 #include <fa/arch/begin.h>
 #define FA__ROW(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_COLS) || FA_COLS + 0 < 1
-FA__REQUIRE(0, "define FA_COLS, the columns that the team holds at a time: 1 or more");
+#if !defined(FA_COLS) || FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
+FA__REQUIRE(0, "define FA_COLS, the columns that the team holds at a time: 1 or more, in parentheses if it is an expression");
 #undef FA_COLS
 #define FA_COLS 16
 #endif
 #if !defined(FA_THREADS)
 #define FA_THREADS 32
-#elif FA_THREADS + 0 < 1
-FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is not 1 or more");
+#elif FA_THREADS + 0 < 1 || FA__IS_BARE(FA_THREADS)
+FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is not 1 or more, in parentheses if it is an expression");
 #undef FA_THREADS
 #define FA_THREADS 32
 #endif

@@ -22,7 +22,7 @@
  * @endcode
  *
  * A hook runs on every element of every visited block: it should be a few instructions without branches. `at` always
- * lies inside the sequences. Shipped hooks find their parameters in `at.args`; a NULL parameter is
+ * lies inside the sequences. Shipped hooks find their parameters in `at.args`; one that is missing (NULL, or a softcap of 0 or less) is
  * refused by NAME_forward(); behind FA_SCORE_CHAIN, where the host cannot see it, it gives NaN.
  */
 #ifndef FA_SCORE_H
@@ -48,14 +48,17 @@ FA_HOOK float fa_alibi_grad(const void *user, float score, fa_index at) {
 
 /** @name fa_softcap: softcap * tanh(score / softcap), as in Gemma 2 (arXiv 2408.00118)
  *  @{ */
+/** @cond PRIVATE */
+FA_HOOK float fa__cap_or_nan(fa_index at) { return at.checked || at.args->softcap > 0.0f ? at.args->softcap : NAN; }
+/** @endcond */
 FA_HOOK float fa_softcap(const void *user, float score, fa_index at) {
     (void)user;
-    float cap = at.args->softcap;
+    float cap = fa__cap_or_nan(at);
     return cap * fa__tanh(score * (1.0f / cap), at.dtype);
 }
 FA_HOOK float fa_softcap_grad(const void *user, float score, fa_index at) {
     (void)user;
-    float t = fa__tanh(score * (1.0f / at.args->softcap), at.dtype);
+    float t = fa__tanh(score * (1.0f / fa__cap_or_nan(at)), at.dtype);
     return 1.0f - t * t;
 }
 /** @} */

@@ -103,13 +103,13 @@
 #include <fa/arch/begin.h>
 #define FA__TILE(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_ROWS) || FA_ROWS + 0 < 1
-FA__REQUIRE(0, "define FA_ROWS, the rows of the tile: 1 or more");
+#if !defined(FA_ROWS) || FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
+FA__REQUIRE(0, "define FA_ROWS, the rows of the tile: 1 or more, in parentheses if it is an expression");
 #undef FA_ROWS
 #define FA_ROWS 16
 #endif
-#if !defined(FA_COLS) || FA_COLS + 0 < 8 || (FA_COLS + 0) % 8 != 0
-FA__REQUIRE(0, "define FA_COLS, the columns of the tile: a multiple of 8");
+#if !defined(FA_COLS) || FA_COLS + 0 < 8 || (FA_COLS + 0) % 8 != 0 || FA__IS_BARE(FA_COLS)
+FA__REQUIRE(0, "define FA_COLS, the columns of the tile: a multiple of 8, in parentheses if it is an expression");
 #undef FA_COLS
 #define FA_COLS 8
 #endif

@@ -44,6 +44,7 @@ FA_HOOK float fa__select(int condition, float a, float b) {
  * the sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without fused multiply-
  * add). The softmax has it in vectors (arch/cpu/vector.h). */
 FA_HOOK float fa__exp2_cpu(float x) {
+    FA__IN_ORDER
     float clamped = fa__select(FA__EXP2_LOWEST > x, FA__EXP2_LOWEST, x), shifted = clamped + FA__EXP2_SHIFT;
     float f = clamped - (shifted - FA__EXP2_SHIFT), p = 2.0f * FA__EXP2_FIRST;
 #define FA__TERM(coefficient) p = p * f + 2.0f * coefficient;

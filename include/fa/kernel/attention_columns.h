@@ -16,6 +16,7 @@ FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) &
 FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
 
 #if FA__COLUMNS == 1
+#define FA__STEEP 1e5f /* steeper slopes leave a row its nearest key, as this one does, but of their products roundings would remain */
 /* What a thread knows of a block's columns of Q: the slope up to the diagonal; in its first row the key where the line is 0; the first one
  * that is beyond the diagonal for all; and what is the same in all tiles before that. Of lanes that share a row each has two columns. */
 typedef struct FA__LOOP(_columns) {
@@ -27,7 +28,9 @@ typedef struct FA__LOOP(_columns) {
 FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, int thread) {
     const int lane = thread % 4, shift = p->args.seqlen_k - p->args.seqlen_q;
     FA__LOOP(_columns) of;
-    of.slope = p->args.alibi_slopes[box.head] / p->scale;
+    of.slope = p->args.alibi_slopes[box.head];
+    if (fabsf(of.slope) > FA__STEEP && fabsf(of.slope) < INFINITY) of.slope = copysignf(FA__STEEP, of.slope);
+    of.slope /= p->scale;
     of.zero = box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift;
     of.beyond = box.queries.end - 1 + shift;
     const float half = 0.5f * of.slope, rest = half - FA__LOOP(_first_part)(half), last = rest - FA__LOOP(_first_part)(rest);
@@ -73,6 +76,7 @@ FA__FN void FA__LOOP(_bend)(float *s, const FA__LOOP(_columns) * of, int key0, i
         *x = FA__OP(fma)(fa__maxf(first + (float)(FA__LOOP(_qk_col_offset)(c) - 8 * r), 0.0f), -2.0f * of->slope, *x);
     }
 }
+#undef FA__STEEP
 #else
 /* Q's columns, of 64 rows, by all threads of the block. */
 FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {

@@ -13,12 +13,19 @@ enum {
 };
 #define FA__GROUP FA__ATTN(__group)
 
-/* The class of a tile of FA_BLOCK_N keys: one function for all instruction sets, since searching a mask takes long to
- * compile. */
-static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box,
-                                                                         int key0) {
-    return FA__ATTN(__classify)(p, *box, key0, FA_BLOCK_N);
+/* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a mask takes long to
+ * compile. Documents are outlined first, by the smallest and the largest id of these queries, and of these keys, once for all tiles that
+ * share them. */
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+static __attribute__((noinline, unused)) fa__ids FA__ATTN(__outline)(const int *ids, fa_range at) { return fa__ids_of(ids, at); }
+static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
+    return fa__document_class(*box, of_queries, of_keys);
 }
+#else
+static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box) {
+    return FA__ATTN(__classify)(p, *box, box->keys.begin, FA_BLOCK_N);
+}
+#endif
 
 #define FA__ISA FA__ISA_BASE
 #define FA__VARIANT _cpu_base
@@ -84,6 +91,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
         for (uint32_t i = 0; i < p.items; i++) FA__ATTN(__count)(&p, i, FA_BLOCK_M, FA_BLOCK_N, &plan->tiles_visited, &plan->tiles_masked);
     plan->tiles_skipped = plan->tiles_total - plan->tiles_visited;
     FA__ATTN(__job)(&p, &job, &plan->schedule);
+    plan->blocks = p.items;
     plan->arch = FA_CPU;
     plan->threads = job.threads;
     plan->shared_bytes = job.stack_bytes;

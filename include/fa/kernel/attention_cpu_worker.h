@@ -165,24 +165,34 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     }
 
     fa_range tiles = FA__LOOP(_tiles)(p, box);
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+    fa__ids of_queries[FA__GROUP];
+    for (int i = 0; i < blocks; i++)
+        of_queries[i] = FA__ATTN(__outline)(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
+#endif
     for (int tile = tiles.begin; tile < tiles.end; tile++) {
         fa_tile_class of[FA__GROUP];
         int visited = 0;
+        box.keys.begin = tile * FA_BLOCK_N;
+        box.keys.end = a->seqlen_k - box.keys.begin < FA_BLOCK_N ? a->seqlen_k : box.keys.begin + FA_BLOCK_N;
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+        const fa__ids of_keys = FA__ATTN(__outline)(fa__document_keys(box), box.keys);
+#endif
         for (int i = 0; i < blocks; i++) {
             fa_box part = FA__LOOP(_block)(box, i);
-            of[i] = FA__HAS_MASK ? FA__ATTN(__class)(p, &part, tile * FA_BLOCK_N) : FA_FULL;
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+            of[i] = FA__ATTN(__class)(&part, of_queries[i], of_keys);
+#else
+            of[i] = FA__HAS_MASK ? FA__ATTN(__class)(p, &part) : FA_FULL;
+#endif
             visited |= of[i] != FA_EMPTY;
         }
         if (!visited) continue;
-        k_block.row = v_block.row = tile * FA_BLOCK_N;
+        k_block.row = v_block.row = box.keys.begin;
         FA__LOOP(_ktile_load)(&shared->k, k_block, 0);
         FA__LOOP(_vtile_load)(&shared->v, v_block, 0);
-        for (int i = 0; i < blocks; i++) {
-            fa_box part = FA__LOOP(_block)(box, i);
-            part.keys.begin = tile * FA_BLOCK_N;
-            part.keys.end = a->seqlen_k - part.keys.begin < FA_BLOCK_N ? a->seqlen_k : part.keys.begin + FA_BLOCK_N;
-            if (of[i] != FA_EMPTY) FA__LOOP(_step)(p, at, part, shared, &shared->rows[i], of[i]);
-        }
+        for (int i = 0; i < blocks; i++)
+            if (of[i] != FA_EMPTY) FA__LOOP(_step)(p, at, FA__LOOP(_block)(box, i), shared, &shared->rows[i], of[i]);
     }
 
     for (int i = 0; i < blocks; i++) {

@@ -114,6 +114,10 @@ FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) {
     fa_range keys = box.keys, tiles;
 #if FA__HAS_MASK
     if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+    if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* one of one's own, which may not have clipped it */
+        keys.begin = fa__max(keys.begin, box.keys.begin);
+        keys.end = fa__min(keys.end, box.keys.end);
+    }
 #endif
     tiles.begin = keys.begin / FA_BLOCK_N;
     tiles.end = keys.begin < keys.end ? (keys.end - 1) / FA_BLOCK_N + 1 : tiles.begin;
@@ -126,15 +130,16 @@ typedef struct FA__LOOP(_view) {
     fa_index at;
 } FA__LOOP(_view);
 
+FA__FN fa_block FA__LOOP(_of_head)(const fa_tensor *t, int64_t batch, int64_t head, int rows, int cols) {
+    const FA__ELEMENT *data = (const FA__ELEMENT *)t->data;
+    if (FA__ARCH != FA_CPU || data) data += batch * t->stride_batch + head * t->stride_head; /* NULL where there are no keys */
+    return fa_block_at(data, rows, cols, t->stride_seq);
+}
 FA__FN void FA__LOOP(_open)(FA__LOOP(_view) * view, const FA__PARAMS *p, fa_box box) {
     const fa_attention_args *a = &p->args;
-    int64_t batch = box.batch, head = box.head, head_kv = box.head_kv;
-    view->q = fa_block_at((const FA__ELEMENT *)a->q.data + batch * a->q.stride_batch + head * a->q.stride_head, a->seqlen_q,
-                          FA_HEAD_DIM, a->q.stride_seq);
-    view->k = fa_block_at((const FA__ELEMENT *)a->k.data + batch * a->k.stride_batch + head_kv * a->k.stride_head, a->seqlen_k,
-                          FA_HEAD_DIM, a->k.stride_seq);
-    view->v = fa_block_at((const FA__ELEMENT *)a->v.data + batch * a->v.stride_batch + head_kv * a->v.stride_head, a->seqlen_k,
-                          FA_HEAD_DIM_V, a->v.stride_seq);
+    view->q = FA__LOOP(_of_head)(&a->q, box.batch, box.head, a->seqlen_q, FA_HEAD_DIM);
+    view->k = FA__LOOP(_of_head)(&a->k, box.batch, box.head_kv, a->seqlen_k, FA_HEAD_DIM);
+    view->v = FA__LOOP(_of_head)(&a->v, box.batch, box.head_kv, a->seqlen_k, FA_HEAD_DIM_V);
     view->o = FA__LOOP(_out)(p, box);
     view->q.row = box.queries.begin;
     view->at = FA__LOOP(_index)(p, box);

@@ -170,17 +170,17 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is not 1 to
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
 #endif
-#if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16");
+#if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses if it is an expression");
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #endif
-#if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16");
+#if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses if it is an expression");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-#if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4)
+#if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4) || FA__IS_BARE(FA_STAGES)
 FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
 #undef FA_STAGES
 #define FA_STAGES 1
@@ -198,7 +198,7 @@ FA__REQUIRE(0, "FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those 
 FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is above 256, the widest product of FA_ARCH 90");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
-#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
+#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
 FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp can hold");
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / 16)

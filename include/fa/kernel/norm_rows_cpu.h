@@ -158,7 +158,7 @@ FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__LOOP(_source) * from, 
 FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row, float *gamma_of, float *beta_of, fa_team *team) {
     enum { FA__MEAN, FA__SQUARES, FA__RESULTS };
     float kept[(int)FA__LOOP(_row_KEPT) * FA__LOOP(_row_LENGTH)];
-    double sum = 0.0, squares = 0.0;
+    double sum = 0.0, rest = 0.0, squares = 0.0;
     FA__LOOP(_source) from;
     from.x = FA__LOOP(_row_at)(FA__LOOP(_element)(&p->x, row, 0), p->rows.cols, team);
     from.residual = FA__LOOP(_row_like)(FA__LOOP(_element)(&p->residual, row, 0), &from.x);
@@ -179,6 +179,10 @@ FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p
             } else if (look == FA__SQUARES) {
                 FA__LOOP(_row_pad)(x, &from.x, piece, f->mean);
                 squares += (double)FA__LOOP(_reduce_squares_of)(x, count, f->mean);
+                float off[FA__LOOP(_row_LENGTH)];
+                for (int i = 0; FA__CENTERED && i < count; i += FA__LOOP(_row_LANES))
+                    *(FA__CPU_OP(any) *)(off + i) = *(const FA__CPU_OP(any) *)(x + i) - mean;
+                if (FA__CENTERED) rest += (double)FA__LOOP(_reduce_sum_of)(off, count);
             } else {
                 const float *gamma = FA__LOOP(_row_weights)(gamma_of, &from.x, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f), *beta = gamma;
                 if (FA__CENTERED) beta = FA__LOOP(_row_weights)(beta_of, &from.x, piece, 0, p->beta, FA_WEIGHT_DTYPE, 0.0f);
@@ -192,7 +196,12 @@ FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p
             }
         }
         if (look == FA__MEAN) f->mean = (float)(sum / (double)p->rows.cols);
-        if (look == FA__SQUARES) f->rstd = fa__rsqrt((float)squares * p->inverse_cols + p->eps);
+        if (look == FA__SQUARES) { /* what the mean was off by its roundings */
+            const double off = rest / (double)p->rows.cols, lost = rest * off;
+            f->mean += (float)off;
+            squares = lost > squares ? 0.0 : squares - lost; /* NaN remains */
+            f->rstd = fa__rsqrt((float)squares * p->inverse_cols + p->eps);
+        }
     }
 }
 

@@ -134,7 +134,7 @@ FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t e
 }
 /* Whether all rows begin at a multiple of 16 bytes; and those of several matrices. */
 static inline FA_UNUSED int fa__aligned(fa_matrix m, int element_bytes) {
-    return (uintptr_t)m.data % 16 == 0 && m.stride_row * element_bytes % 16 == 0;
+    return (uintptr_t)m.data % 16 == 0 && (uintptr_t)m.stride_row * (uintptr_t)element_bytes % 16 == 0;
 }
 static inline FA_UNUSED int fa__all_aligned(const fa_matrix *m, int count, int element_bytes) {
     for (int i = 0; i < count; i++)

@@ -20,6 +20,7 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exponent)(FA__CPU_OP(vec) shi
     return (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
 }
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_by)(FA__CPU_OP(vec) x, const int shorter) {
+    FA__IN_ORDER
     const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
     FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
     return FA__CPU_OP(exp2_series)(clamped - (shifted - shift), shorter) * FA__CPU_OP(exponent)(shifted);
@@ -60,6 +61,7 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x
 /* 1 / (1 + exp(-x)) of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself. Of a number that is
  * large the exponential is taken of one that is not: the result is 1 in any case. NaN stays NaN. */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
+    FA__IN_ORDER
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     return fa_cpu_inverse_2(1.0f + fa_cpu_exp2_short_2(x * -FA__LOG2_E));
 #else
