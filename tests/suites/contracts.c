@@ -641,6 +641,22 @@ static void large_scale(const instance *of) {
     problem_delete(&p);
 }
 
+/* Runs a problem as it is filled, and compares it with the reference: up to what an unfused computation is off, but of o at least `o`, and
+ * of lse `lse`, if that is not 0. *worst: the largest share of it. */
+static int agrees(problem *p, double o, double lse, double *worst) {
+    result exact = result_new(p);
+    reference_attention(p, &exact);
+    tolerance allowed = check_measure(p, &exact);
+    allowed.o = fmax(allowed.o, o);
+    if (lse > 0) allowed.lse = lse;
+    problem_upload(p);
+    const int ran = check_forward(p);
+    problem_download(p);
+    const int right = check_outputs(p, &exact, allowed, worst, 0);
+    result_delete(&exact);
+    return ran && right;
+}
+
 /* Scores that are alike, of products of 0 or (where they may be large) of large ones, whatever the scale: rows have the mean of what they
  * see, and those that see nothing are 0. */
 static void any_scale(const instance *of) {
@@ -651,8 +667,6 @@ static void any_scale(const instance *of) {
         shape s = shape_plain(1, 2, 1, QUERIES, KEYS);
         s.window_left = of->mask == MASK_window ? LEFT : -1, s.window_right = of->mask == MASK_window ? 0 : -1;
         problem p = fresh(of, &s);
-        result exact = result_new(&p);
-        tolerance allowed;
         double off = 0;
         const int small = fabsf(scales[n]) < 1e-25f, large = check_place == MEMORY_HOST && of->dtype == FA_BF16 && small;
         p.args.scale = scales[n];
@@ -663,16 +677,8 @@ static void any_scale(const instance *of) {
             for (int c = 0; c < of->head_dim; c++) problem_set(&p, &p.k, &p.args.k, 0, 0, j, c, -0x1p51);
         if (p.slopes.host) memset(p.slopes.host, 0, 2 * 4);
         for (int j = 0; p.key_bias.host && j < 2 * KEYS; j++) ((float *)(void *)p.key_bias.host)[j] = small && check_place != MEMORY_HOST ? 0.0f : -5000.0f;
-        reference_attention(&p, &exact);
-        allowed = check_measure(&p, &exact);
-        allowed.o = fmax(allowed.o, 2 * number_half_ulp(4, of->dtype));
-        allowed.lse = 1e-2;
-        problem_upload(&p);
-        wrong += !check_forward(&p);
-        problem_download(&p);
-        wrong += !check_outputs(&p, &exact, allowed, &off, 0);
+        wrong += !agrees(&p, 2 * number_half_ulp(4, of->dtype), 1e-2, &off);
         if (wrong) tap_note("scale %g: %.2f of the allowed", (double)scales[n], off);
-        result_delete(&exact);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: scores that are alike at scales from 1e-30 to 1e30 (%d wrong)", of->name, wrong);
@@ -711,9 +717,6 @@ static void added_scores(const instance *of) {
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         shape s = shape_plain(2, 4, 2, cases[n].queries, cases[n].keys);
         problem p = fresh(of, &s);
-        result exact = result_new(&p);
-        tolerance allowed;
-        double off = 0;
         p.args.scale = cases[n].scale;
         if (p.slopes.host) memcpy(p.slopes.host, slopes[n % 2], sizeof slopes[0]);
         if (n < EXACT)
@@ -727,16 +730,8 @@ static void added_scores(const instance *of) {
             }
             memcpy(&bias[3 * cases[n].keys], &nan, sizeof nan);
         }
-        reference_attention(&p, &exact);
-        allowed = check_measure(&p, &exact);
-        allowed.o = fmax(allowed.o, 2 * number_half_ulp(4, FA_F32));
-        if (n < EXACT) allowed.lse = 1e-4; /* 13 units of the last place of what is added */
-        problem_upload(&p);
-        wrong += !check_forward(&p);
-        problem_download(&p);
-        wrong += !check_outputs(&p, &exact, allowed, &off, 0);
-        worst = fmax(worst, off);
-        result_delete(&exact);
+        /* 1e-4: 13 units of the last place of what is added */
+        wrong += !agrees(&p, 2 * number_half_ulp(4, FA_F32), n < EXACT ? 1e-4 : 0, &worst);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: what is added to scores of any scale, on both sides of the diagonal: largest error %.2f of the allowed (%d wrong)",
@@ -749,17 +744,10 @@ static void documents_apart(const instance *of) {
     shape s = shape_plain(1, 1, 1, LENGTH, LENGTH);
     s.threads = 1;
     problem p = fresh(of, &s);
-    result exact = result_new(&p);
     double off = 0;
     for (int i = 0; i < LENGTH; i++) ((int *)(void *)p.document_q.host)[i] = ((int *)(void *)p.document_k.host)[i] = i / TOKENS * 7 % 8;
-    reference_attention(&p, &exact);
-    const tolerance allowed = check_measure(&p, &exact);
-    problem_upload(&p);
-    const int ran = check_forward(&p);
-    problem_download(&p);
-    const int right = check_outputs(&p, &exact, allowed, &off, 0);
-    tap_ok(ran && right, "%s: documents that begin in blocks of their own: largest error %.2f of the allowed", of->name, off);
-    result_delete(&exact);
+    const int right = agrees(&p, 0, 0, &off);
+    tap_ok(right, "%s: documents that begin in blocks of their own: largest error %.2f of the allowed", of->name, off);
     problem_delete(&p);
 }
 
@@ -1290,16 +1278,9 @@ static void wide_ranges(void) {
     const instance wide = INSTANCE(c_wide, causal, none, FA_BF16, 64);
     const shape s = shape_plain(1, 2, 1, 150, 150);
     problem p = fresh(&wide, &s);
-    result exact = result_new(&p);
     double off = 0;
-    reference_attention(&p, &exact);
-    const tolerance allowed = check_measure(&p, &exact);
-    problem_upload(&p);
-    const int ran = check_forward(&p);
-    problem_download(&p);
-    const int right = check_outputs(&p, &exact, allowed, &off, 0);
-    tap_ok(ran && right, "keys beyond those that a mask was asked about are not visited (%.2f of the allowed error)", off);
-    result_delete(&exact);
+    const int right = agrees(&p, 0, 0, &off);
+    tap_ok(right, "keys beyond those that a mask was asked about are not visited (%.2f of the allowed error)", off);
     problem_delete(&p);
 }
 
