@@ -15,7 +15,7 @@ flags="-std=c11 -Og -w -Itests -pthread"
 FA_SEED=${FA_SEED:-1} FA_ROUNDS=3
 export FA_SEED FA_ROUNDS
 limit=
-command -v timeout >/dev/null 2>&1 && limit="timeout 120"
+command -v timeout >/dev/null 2>&1 && limit="timeout 600"
 
 # field N NAME: a field of mutation N.
 field() {
@@ -73,6 +73,7 @@ suite() {
     *) compiled "$1" "$2" "tests/suites/$2.c" ;;
     esac || return 2
     $limit "$M/$1/$2" >"$M/$1/$2.tap" 2>&1 && ! grep -q '^not ok' "$M/$1/$2.tap" && return 0
+    [ $? = 124 ] && echo "not ok - it did not end: $limit" >>"$M/$1/$2.tap"
     return 1
 }
 

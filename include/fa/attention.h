@@ -45,7 +45,9 @@
  *
  * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
  * the CPU it returns when o is written. NAME_plan() says what would run; with a mask on a GPU it counts the tiles there
- * and waits for the answer. NAME_workspace() is 0 in this version.
+ * and waits for the answer. NAME_workspace() is how many bytes a workspace may have, which is optional: 4
+ * under fa_document and masks of your own with sm_90a, else 0. With them work is shared out as it comes, which pays where blocks of
+ * queries take differently long.
  */
 #include <fa/fa.h>
 #include <fa/kernel/check.h>
@@ -291,12 +293,6 @@ static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, i
 #else
 #include <fa/kernel/attention_gpu.h>
 #endif
-
-/** Bytes of workspace that NAME_forward() needs with these arguments: 0 in this version. */
-FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
-    (void)args;
-    return 0;
-}
 
 #undef FA__PARAMS
 #undef FA__PASSES

@@ -285,7 +285,7 @@ typedef struct fa_attention_args {
     const int *document_q;     /**< fa_document: (batch, seqlen_q) ids */
     const int *document_k;     /**< fa_document: (batch, seqlen_k) ids */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
-    void *workspace;           /**< reserved: no kernel of this version needs one, and it is not read */
+    void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 4, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;
     int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
 } fa_attention_args;

@@ -38,7 +38,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi"]
+VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "packed"]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
 
@@ -165,9 +165,18 @@ class Cell:
         self.o = torch.empty_like(self.q)
         self.lse = torch.empty(self.batch, self.heads, seqlen, device=device)
         self.part = min(1024, max(1, seqlen // 4))
-        positions = torch.arange(seqlen, device=device, dtype=torch.int32)
         self.slopes = torch.exp2(-8.0 * torch.arange(1, self.heads + 1, device=device) / self.heads).float()
-        self.documents = (positions // self.part).repeat(self.batch, 1).contiguous()
+        lengths = [o.documents or self.part] * seqlen if o.documents != "mixed" else torch.randint(
+            100, 2000, (seqlen,), generator=torch.Generator().manual_seed(o.seed)).tolist()
+        self.parts, begin = [], 0  # the document of each token: begin, end
+        for length in lengths:
+            self.parts += [(begin, min(begin + length, seqlen))] * (min(begin + length, seqlen) - begin)
+            begin += length
+            if begin >= seqlen:
+                break
+        ids = torch.tensor([part[0] for part in self.parts], device=device, dtype=torch.int32)
+        self.documents = ids.repeat(self.batch, 1).contiguous()
+        self.workspace = torch.empty(4, device=device, dtype=torch.int32) if o.workspace else None
         self.prefix = torch.full((self.batch,), seqlen // 2, device=device, dtype=torch.int32)
         self.key_bias = torch.randn(self.heads, seqlen, generator=generator, device=device)
         self.bias = (
@@ -195,8 +204,10 @@ class Cell:
             a.softcap = 30.0
         if self.variant == "prefix":
             a.prefix = self.prefix.data_ptr()
-        if self.variant == "document":
+        if self.variant in ("document", "packed"):
             a.document_q = a.document_k = self.documents.data_ptr()
+        if self.workspace is not None:
+            a.workspace, a.workspace_bytes = self.workspace.data_ptr(), 16
         if self.variant == "keybias":
             a.key_bias, a.key_bias_stride_head = self.key_bias.data_ptr(), self.seqlen
         if self.variant == "bias":
@@ -219,7 +230,9 @@ class Cell:
         if self.variant == "prefix":
             return 0, max(self.seqlen // 2, query + 1)
         if self.variant == "document":
-            return query // self.part * self.part, min(self.seqlen, (query // self.part + 1) * self.part)
+            return self.parts[query]
+        if self.variant == "packed":
+            return self.parts[query][0], query + 1
         return 0, self.seqlen
 
     def tile_fraction(self, block_m, block_n):
@@ -328,6 +341,7 @@ def flex(cell):
         "window": lambda b, h, q, k: (q >= k) & (q - k < part),
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
+        "packed": lambda b, h, q, k: (ids[q] == ids[k]) & (q >= k),
     }
     scores = {
         "alibi": lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
@@ -445,6 +459,11 @@ def options():
     )
     parser.add_argument("--tokens", type=int, help="batch * seqlen; default 16384 (GPU), 4096 (CPU)")
     parser.add_argument("--width", type=int, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
+    parser.add_argument(
+        "--documents", type=lambda x: x if x == "mixed" else int(x), default=0,
+        help="tokens of a document (document, packed: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
+    )
+    parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
     parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch; or flex, which compiles for seconds a cell")
     parser.add_argument("--no-torch", action="store_true", help="time only ours")

@@ -207,6 +207,7 @@ static void random_parameters(const instance *of, shape *s, rng *r) {
     s->threads = rng_int(r, 1, 3);
     s->without_lse = rng_one_in(r, 5);
     s->spread = rng_one_in(r, 4) ? 8 : 1;
+    s->without_workspace = rng_one_in(r, 2);
     (void)of;
 }
 

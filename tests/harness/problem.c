@@ -130,7 +130,7 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
         a->document_k = (const int *)p->document_k.data;
     }
     if (mask == MASK_strided || score == SCORE_tilted) a->user = &p->user;
-    if (of->workspace) {
+    if (of->workspace && !s->without_workspace) {
         a->workspace_bytes = of->workspace(a);
         if (a->workspace_bytes) {
             new_buffer(&p->workspace, place, a->workspace_bytes);
@@ -219,10 +219,10 @@ const char *problem_describe(const problem *p, char *text, size_t bytes) {
     describe_layout(&s->v, v, sizeof v), describe_layout(&s->o, o, sizeof o);
     snprintf(text, bytes,
              "%s %s %s d%d/%d b%d h%d/%d sq%d sk%d scale %g window %d,%d softcap %g documents %d spread %g threads %d "
-             "q %s k %s v %s o %s%s%s%s",
+             "q %s k %s v %s o %s%s%s%s%s",
              number_name(p->of.dtype), mask_name(p->of.mask), score_name(p->of.score), p->of.head_dim, p->of.head_dim_v,
              s->batch, s->heads, s->heads_kv, s->seqlen_q, s->seqlen_k, (double)s->scale, p->args.window_left,
              p->args.window_right, (double)s->softcap, s->documents, s->spread, s->threads, q, k, v, o,
-             s->without_lse ? " no lse" : "", isa && *isa ? " FA_CPU_ISA=" : "", isa ? isa : "");
+             s->without_lse ? " no lse" : "", p->workspace.bytes ? " with workspace" : "", isa && *isa ? " FA_CPU_ISA=" : "", isa ? isa : "");
     return text;
 }

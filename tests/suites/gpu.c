@@ -146,17 +146,54 @@ static void windows(const instance *of) {
 }
 #endif
 
-/* Several blocks of queries, and batches, on a multiprocessor, which on Hopper remembers what it has learnt of documents. */
+/* Several blocks of queries, and batches, on a multiprocessor, which on Hopper remembers what it has learnt of documents, and takes
+ * them by a counter in a workspace, or in a fixed order. */
 static void packed(const instance *of, int heads, int queries, int keys) {
-    for (int kind = 0; kind < 5; kind++) {
+    for (int kind = 0; kind < 10; kind++) {
         shape s = shape_plain(3, heads, heads / 5, queries, keys);
         double worst = 0;
         int passed;
-        s.documents = kind;
+        s.documents = kind / 2, s.without_workspace = kind % 2;
         passed = check_shape(of, &s, &random_numbers, &worst);
-        tap_ok(passed, "%s: documents of kind %d (largest error %.2g of what is allowed)", of->name, kind, worst);
+        tap_ok(passed, "%s: documents of kind %d, %s workspace (largest error %.2g of what is allowed)", of->name, s.documents,
+               s.without_workspace ? "no" : "a", worst);
     }
 }
+
+#if TEST_SCHEDULE == 90
+/* A workspace changes nothing but the order, may hold anything, and is refused where it cannot be used. */
+static void workspaces(const instance *of) {
+    shape s = shape_plain(2, 30, 10, 1500, 1500);
+    problem p;
+    unsigned char *without;
+    int status;
+    problem_new(&p, of, &s, check_place, &random_numbers);
+    tap_ok(of->workspace(&p.args) == 4 && p.args.workspace && !window.workspace(&p.args) && !chosen_80.workspace(&p.args),
+           "%s: a workspace of 4 bytes, for masks that nobody can foresee alone", of->name);
+    p.args.workspace = NULL;
+    status = of->forward(&p.args, 0);
+    problem_download(&p);
+    without = (unsigned char *)malloc(p.o.bytes + p.lse.bytes);
+    memcpy(without, p.o.host, p.o.bytes), memcpy(without + p.o.bytes, p.lse.host, p.lse.bytes);
+    p.args.workspace = p.workspace.data;
+    for (int i = 0; i < 5 && status == FA_OK; i++) { /* the first time it is what it was filled with */
+        memset(p.o.host, PROBLEM_POISON, p.o.bytes), memset(p.lse.host, PROBLEM_POISON, p.lse.bytes);
+        if (i == 0) problem_upload(&p);
+        status = of->forward(&p.args, 0);
+        problem_download(&p);
+        if (memcmp(without, p.o.host, p.o.bytes) || memcmp(without + p.o.bytes, p.lse.host, p.lse.bytes)) status = -1 - i;
+    }
+    tap_ok(status == FA_OK, "%s: with a workspace, five times the same bits as without (%d)", of->name, status);
+    p.args.workspace_bytes = 3;
+    status = of->forward(&p.args, 0);
+    tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "_workspace() bytes"), "%s: 3 bytes are refused: %s", of->name, fa_last_error());
+    p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 2;
+    status = of->forward(&p.args, 0);
+    tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 4"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
+    free(without);
+    problem_delete(&p);
+}
+#endif
 
 #if TEST_SCHEDULE == 90
 /* Long blocks of queries and short ones, of more heads than are handed out singly: then blocks come in pairs, too. */
@@ -433,6 +470,20 @@ static void earlier_errors(problem *p, const result *exact, tolerance allowed) {
     tap_ok(outputs_right(p, exact, allowed), "the call after an earlier error computes");
 }
 
+/* What the library may be called in. */
+static void surroundings(const instance *of, const shape *s) {
+    problem p;
+    result exact;
+    tolerance allowed;
+    problem_new(&p, of, s, check_place, &random_numbers);
+    exact = result_new(&p);
+    allowed = check_prepare(&p, &exact, 256, &random_numbers);
+    streams(&p, &exact, allowed);
+    earlier_errors(&p, &exact, allowed);
+    result_delete(&exact);
+    problem_delete(&p);
+}
+
 static void devices(void) {
     int count = 0, device;
     cudaGetDeviceCount(&count);
@@ -452,9 +503,9 @@ static void devices(void) {
 int main(void) {
     const char *why = NULL;
     shape s = shape_plain(1, 2, 1, 300, 333);
-    problem p;
-    result exact;
-    tolerance allowed;
+#if TEST_SCHEDULE == 90
+    shape many = shape_plain(3, 50, 10, 400, 600);
+#endif
     check_place = MEMORY_DEVICE;
     random_numbers = rng_new(rng_seed(), 30);
     if (!memory_has_device(&why)) {
@@ -465,6 +516,7 @@ int main(void) {
     {
         char flag[32];
         cudaDeviceProp properties;
+        problem p;
         fa_status status;
         cudaGetDeviceProperties(&properties, 0);
         snprintf(flag, sizeof flag, "-arch=sm_%d%d", properties.major, properties.minor);
@@ -489,6 +541,10 @@ int main(void) {
     many_keys(&window);
     windows(&window);
     packed(&documents, 50, 400, 600);
+    workspaces(&documents);
+    surroundings(&documents, &many);
+    two_streams(&documents);
+    repeats(&documents);
     pairs(&bf16);
     far_below(&chosen_90);
     far_below(&line);
@@ -498,13 +554,7 @@ int main(void) {
 #endif
     for (int i = 0; i < 2; i++) {
         const instance *of = i ? &chosen_80 : &bf16;
-        problem_new(&p, of, &s, check_place, &random_numbers);
-        exact = result_new(&p);
-        allowed = check_prepare(&p, &exact, 256, &random_numbers);
-        streams(&p, &exact, allowed);
-        earlier_errors(&p, &exact, allowed);
-        result_delete(&exact);
-        problem_delete(&p);
+        surroundings(of, &s);
         rounds(of);
         negative_scale(of);
         far_below(of);

@@ -99,3 +99,9 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
 }
 #undef FA__GROUP
 #include <fa/kernel/attention_tiles_end.h>
+
+/** Bytes of workspace that NAME_forward() can use: none on the CPU. */
+FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
+    (void)args;
+    return 0;
+}

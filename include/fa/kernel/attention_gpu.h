@@ -22,6 +22,13 @@
 #else
 #define FA__FILL_90 0
 #endif
+/* Whether blocks of queries may be handed out by a counter in a workspace: under a mask that reads memory, or may, nobody knows before how
+ * long they take. A prefix only adds some to a causal mask; the schedule for every GPU leaves the order to the hardware. */
+#if FA__HAS_90 && FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX
+#define FA__COUNTED 1
+#else
+#define FA__COUNTED 0
+#endif
 /* nvcc's preprocessor cannot tell -arch=sm_90 from the generic half of -arch=sm_90a, which is only translated to PTX.
  * Here, what the assembler refuses for a real GPU has the message as its name. */
 #if FA__HAS_90 && !FA__HAS_80 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !FA__FILL_90
@@ -210,10 +217,19 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     if (p.items > 0 && plan->tiles_total > 0 && (status = FA__ATTN(__count_tiles)(&p, plan)) != FA_OK) return status;
 #endif
     plan->tiles_skipped = plan->tiles_total - plan->tiles_visited;
+    plan->workspace_bytes = FA__ATTN(_workspace)(args);
     return FA_OK;
+}
+
+/** Bytes of workspace with which NAME_forward() shares out the work evenly under a mask that it cannot foresee, or 0. Without them the
+ *  results are the same. */
+FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
+    (void)args;
+    return FA__COUNTED ? sizeof(uint32_t) : 0;
 }
 #undef FA__HAS_80
 #undef FA__HAS_90
+#undef FA__COUNTED
 #undef FA__LONG_FROM
 #undef FA__TABLE_LONG_FROM
 #undef FA__CHOOSE_90

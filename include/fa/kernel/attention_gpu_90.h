@@ -72,6 +72,10 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
         return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
     uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
     FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
+#if FA__COUNTED
+    if (launch.order.counter) error = cudaMemsetAsync(launch.order.counter, 0, sizeof *launch.order.counter, stream);
+    if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "setting the workspace to 0");
+#endif
 #if FA__COLUMNS
     FA__ATTN(__fold_scale)(&launch.p, launch.p.scale);
 #endif
@@ -80,8 +84,14 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
 }
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
-    if (status != FA_OK || !plan) return status;
+    if (status != FA_OK) return status;
     const fa_attention_args *a = &p->args;
+#if FA__COUNTED
+    if (a->workspace && (a->workspace_bytes < sizeof(uint32_t) || (uintptr_t)a->workspace % sizeof(uint32_t) != 0))
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %s_workspace() bytes, aligned to 4",
+                        FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, FA__STR(FA__ATTN()));
+#endif
+    if (!plan) return FA_OK;
     const fa_tensor *const mapped[4] = {&a->q, &a->o, &a->k, &a->v};
     for (int i = 0; p->items > 0 && i < (a->seqlen_k > 0 ? 4 : 2); i++)
         if ((status = fa__mappable(FA__STR(FA__ATTN()), *mapped[i], a->batch, i < 2 ? a->heads : a->heads_kv, i < 2 ? a->seqlen_q : a->seqlen_k)) != FA_OK)

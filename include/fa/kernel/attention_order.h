@@ -1,5 +1,5 @@
 /* attention_order.h: in which order the thread blocks of sm_90a work through the blocks of queries: static, computed from
- * the number of the thread block. */
+ * the number of the thread block; or, where a mask reads memory and the user gives a workspace, by a counter in it. */
 
 /* Without a mask all blocks take as long, and go round the thread blocks one by one; so they do with a mask that leaves
  * each about as much, a window, but forwards and backwards in turn, neighbours at the same time. With others, later blocks
@@ -12,6 +12,9 @@ typedef struct FA__LOOP(_order) {
     uint32_t even; /* blocks take about as long */
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads in pairs, and their pairs; other heads */
     fa__divider by_blocks, by_pairs, by_rest_heads;
+#if FA__COUNTED
+    uint32_t *counter; /* how many blocks have been taken, beyond each thread block's first; or NULL */
+#endif
 } FA__LOOP(_order);
 
 enum { FA__LOOP(_alike), FA__LOOP(_paired), FA__LOOP(_uneven) }; /* how long blocks take */
@@ -46,6 +49,9 @@ static FA_UNUSED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PA
     order->by_blocks = fa__divider_of((uint32_t)p->blocks_m);
     order->by_pairs = fa__divider_of(order->pairs);
     order->by_rest_heads = fa__divider_of(order->rest_heads);
+#if FA__COUNTED
+    order->counter = (uint32_t *)p->args.workspace;
+#endif
 }
 
 /* Where a thread block is in the order. */
@@ -53,13 +59,19 @@ typedef struct FA__LOOP(_course) {
     uint32_t pair, second, round;
 } FA__LOOP(_course);
 
-/* This thread block's item of the next round: rounds go forwards and backwards in turn. */
-FA__FN uint32_t FA__LOOP(_item)(FA__LOOP(_course) * at) {
+/* This thread block's item of the next round: rounds go forwards and backwards in turn. With a counter it is the next item that nobody
+ * has. */
+FA__FN uint32_t FA__LOOP(_item)(const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
     uint32_t all = gridDim.x, me = blockIdx.x, round = at->round++;
+#if FA__COUNTED
+    if (order->counter && round) return all + fa_sm90_take_number(order->counter);
+#else
+    (void)order;
+#endif
     return round * all + (round & 1 ? all - 1 - me : me);
 }
 
-/* The next block of queries, or one whose batch is -1. */
+/* The next block of queries, or one whose batch is -1. All lanes of a warp ask together. */
 FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
     uint32_t all = gridDim.x;
     fa_box none;
@@ -67,9 +79,15 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
     none.batch = -1;
 #if FA__HAS_MASK
     if (order->even) {
-        uint32_t item = FA__LOOP(_item)(at), head = fa__divide(item, order->by_blocks);
+        uint32_t item = FA__LOOP(_item)(order, at), head = fa__divide(item, order->by_blocks);
         return item < p->items ? FA__ATTN(__block)(p, head, item - head * (uint32_t)p->blocks_m, FA_BLOCK_M) : none;
     }
+#if FA__COUNTED
+    if (order->counter) { /* the order in which the hardware would start thread blocks: later blocks first, as they may be longer */
+        uint32_t item = FA__LOOP(_item)(order, at);
+        return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
+    }
+#endif
     while (at->pair < order->front) {
         uint32_t head = fa__divide(at->pair, order->by_pairs), block = at->pair - head * order->pairs;
         uint32_t other = (uint32_t)p->blocks_m - 1 - block, second = at->second;
@@ -80,7 +98,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
     }
     uint32_t ahead = order->front % all; /* these have had a pair more */
     for (;;) {
-        uint32_t item = FA__LOOP(_item)(at);
+        uint32_t item = FA__LOOP(_item)(order, at);
         if (item < ahead) continue;
         item -= ahead;
         uint32_t block = fa__divide(item, order->by_rest_heads);

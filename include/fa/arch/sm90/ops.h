@@ -52,6 +52,13 @@ extern "C" __device__ void FA_ARCH_90_needs_nvcc_arch_sm_90a(void);
 /* The value of lane 0, for all: afterwards the compiler may take it for the same in the whole warp. */
 FA__DEVICE int fa_sm90_uniform(int x) { return __shfl_sync(0xFFFFFFFFu, x, 0); }
 
+/* What a counter in memory was, which then is one more: a number for the whole warp. */
+FA__DEVICE uint32_t fa_sm90_take_number(uint32_t *counter) {
+    uint32_t number = 0;
+    if (threadIdx.x % 32 == 0) number = atomicAdd(counter, 1u);
+    return __shfl_sync(0xFFFFFFFFu, number, 0);
+}
+
 /* ---- barriers in shared memory that count arrivals and bytes (PTX ISA, mbarrier) ---- */
 
 /* Sends a float to where `to` is in another block of the cluster, whose `barrier` counts its bytes (PTX ISA, st.async). */
