@@ -29,7 +29,7 @@
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 
 /** Prefix of a mask's four functions (fa/attention.h). One of fa_causal, fa_causal_top_left, fa_sliding_window,
- *  fa_prefix, fa_document (fa/mask.h), a combination of them or your own. Default: every key is visible. */
+ *  fa_prefix, fa_document, fa_causal_document (fa/mask.h), a combination of them or your own. Default: every key is visible. */
 #define FA_MASK fa_causal
 
 /** Name of a score hook (fa/attention.h). One of fa_alibi(), fa_softcap(), fa_bias(), fa_key_bias() (fa/score.h), a
@@ -1190,6 +1190,15 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
 /** @fn fa_range fa_document_keys(const void *user, fa_box box)
  *  The keys of a block that some query of it may see. */
 /** @fn fa_range fa_document_queries(const void *user, fa_box box)
+ *  The queries of a block that may see some key of it. */
+
+/** @fn int fa_causal_document_keep(const void *user, fa_index at)
+ *  Whether a query sees a key: keys of the query's own document up to its own position. */
+/** @fn fa_tile_class fa_causal_document_tile(const void *user, fa_box box)
+ *  Whether a block is empty, full or neither. */
+/** @fn fa_range fa_causal_document_keys(const void *user, fa_box box)
+ *  The keys of a block that some query of it may see. */
+/** @fn fa_range fa_causal_document_queries(const void *user, fa_box box)
  *  The queries of a block that may see some key of it. */
 
 /** @fn float fa_alibi(const void *user, float score, fa_index at)

@@ -46,7 +46,7 @@
  * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
  * the CPU it returns when o is written. NAME_plan() says what would run; with a mask on a GPU it counts the tiles there
  * and waits for the answer. NAME_workspace() is how many bytes a workspace may have, which is optional: 4
- * under fa_document and masks of your own with sm_90a, else 0. With them work is shared out as it comes, which pays where blocks of
+ * under masks of documents and of your own with sm_90a, else 0. With them work is shared out as it comes, which pays where blocks of
  * queries take differently long.
  */
 #include <fa/fa.h>

@@ -171,8 +171,10 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__NEED_SOFTCAP 8
 #define FA__NEED_BIAS 16
 #define FA__NEED_KEY_BIAS 32
+#define FA__WITH_CAUSAL 64 /* no argument: what else the mask asks for */
 #define FA__NEEDS_fa_prefix ~, FA__NEED_PREFIX
 #define FA__NEEDS_fa_document ~, FA__NEED_DOCUMENT
+#define FA__NEEDS_fa_causal_document ~, (FA__NEED_DOCUMENT | FA__WITH_CAUSAL)
 #define FA__NEEDS_fa_alibi ~, FA__NEED_ALIBI
 #define FA__NEEDS_fa_softcap ~, FA__NEED_SOFTCAP
 #define FA__NEEDS_fa_bias ~, FA__NEED_BIAS
@@ -282,8 +284,8 @@ typedef struct fa_attention_args {
     const float *key_bias;     /**< fa_key_bias: (batch, heads, seqlen_k) by the strides below, key stride 1 */
     int64_t key_bias_stride_batch, key_bias_stride_head; /**< elements; 0 broadcasts */
     const int *prefix;         /**< fa_prefix: (batch) keys that every query sees */
-    const int *document_q;     /**< fa_document: (batch, seqlen_q) ids */
-    const int *document_k;     /**< fa_document: (batch, seqlen_k) ids */
+    const int *document_q;     /**< fa_document, fa_causal_document: (batch, seqlen_q) ids */
+    const int *document_k;     /**< fa_document, fa_causal_document: (batch, seqlen_k) ids */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 4, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;

@@ -254,8 +254,8 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     return fa__load_int_if(there, ids_q, at.query, 0) == fa__load_int_if(there, ids_k, at.key, 1);
 }
 /** @cond PRIVATE */
-/* The class of a box, of whose ids that much is known. */
-FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k) {
+/* The class of a box by its documents, of whose ids that much is known. */
+FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
     const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
     if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
     if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
@@ -270,12 +270,22 @@ FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k)
     }
     return FA_EMPTY;
 }
+/* The same, and whether what is visible has to be causal, too. */
+FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
+    fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
+    if (of == FA_EMPTY) return of;
+    fa_tile_class by_ids = fa__ids_class(box, of_q, of_k);
+    return of == FA_PARTIAL && by_ids == FA_FULL ? FA_PARTIAL : by_ids;
+}
+FA_HOOK fa_tile_class fa__document_tile(fa_box box, int causal) {
+    if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
+    return fa__document_class(box, fa__ids_of(fa__document_queries(box), box.queries),
+                              fa__ids_of(fa__document_keys(box), box.keys), causal);
+}
 /** @endcond */
 FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
     (void)user;
-    if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
-    return fa__document_class(box, fa__ids_of(fa__document_queries(box), box.queries),
-                              fa__ids_of(fa__document_keys(box), box.keys));
+    return fa__document_tile(box, 0);
 }
 /* Ids may come in any order, so a range alone leaves nothing out: blocks are judged one by one. */
 FA_HOOK fa_range fa_document_keys(const void *user, fa_box box) {
@@ -286,6 +296,22 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
     (void)user;
     return box.queries;
 }
+/** @} */
+
+/** @name fa_causal_document: keys of the query's own document up to its own position
+ *
+ *  What fa_causal and fa_document both keep: packed documents, as language models are trained on. FA_MASK_AND would keep the
+ *  same; this is faster, since kernels know what it is made of.
+ *  @{ */
+FA_HOOK int fa_causal_document_keep(const void *user, fa_index at) {
+    return fa_causal_keep(user, at) && fa_document_keep(user, at);
+}
+FA_HOOK fa_tile_class fa_causal_document_tile(const void *user, fa_box box) {
+    (void)user;
+    return fa__document_tile(box, 1);
+}
+FA_HOOK fa_range fa_causal_document_keys(const void *user, fa_box box) { return fa_causal_keys(user, box); }
+FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { return fa_causal_queries(user, box); }
 /** @} */
 
 /** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. */

@@ -19,7 +19,7 @@ bench_variant_causal   := -DFA_MASK=fa_causal
 bench_variant_window   := -DFA_MASK=fa_sliding_window
 bench_variant_prefix   := -DFA_MASK=fa_prefix
 bench_variant_document := -DFA_MASK=fa_document
-bench_variant_packed   := -DFA_MASK=bench_packed
+bench_variant_packed   := -DFA_MASK=fa_causal_document
 bench_variant_alibi    := -DFA_SCORE=fa_alibi
 bench_variant_softcap  := -DFA_SCORE=fa_softcap
 bench_variant_bias     := -DFA_SCORE=fa_bias

@@ -10,9 +10,6 @@ FA_HOOK float bench_own(const FA_USER_ARGS *user, float score, fa_index at) {
     return score + 1e-4f * at.distance;
 }
 
-/* Documents one behind the other, each with a causal mask, for -DFA_MASK=bench_packed. */
-FA_MASK_AND(bench_packed, fa_document, fa_causal)
-
 #define FA_NAME bench
 #define FA_API FA_EXTERN
 #include <fa/attention.h>

@@ -10,7 +10,7 @@
 
 const char *mask_name(int mask) {
     static const char *const names[] = {"full",     "causal", "top_left", "window", "prefix",
-                                        "document", "packed", "sinks",    "strided"};
+                                        "document", "packed", "sinks",    "strided", "causal_document"};
     return names[mask];
 }
 const char *score_name(int score) {
@@ -123,7 +123,7 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
         new_buffer(&p->prefix, place, (size_t)s->batch * 4);
         a->prefix = (const int *)p->prefix.data;
     }
-    if (mask == MASK_document || mask == MASK_packed) {
+    if (mask == MASK_document || mask == MASK_packed || mask == MASK_causal_document) {
         new_buffer(&p->document_q, place, (size_t)s->batch * (size_t)s->seqlen_q * 4);
         new_buffer(&p->document_k, place, (size_t)s->batch * (size_t)s->seqlen_k * 4);
         a->document_q = (const int *)p->document_q.data;

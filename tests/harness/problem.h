@@ -31,6 +31,7 @@ typedef enum mask_kind {
     MASK_packed,  /* window AND document */
     MASK_sinks,   /* the first three keys OR window */
     MASK_strided, /* the user's: keep() only, with arguments */
+    MASK_causal_document,
     MASK_COUNT
 } mask_kind;
 typedef enum score_kind {

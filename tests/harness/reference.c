@@ -26,6 +26,7 @@ int reference_visible(const problem *p, int b, int h, int i, int j) {
     case MASK_prefix: return j < prefix[b] || j <= position;
     case MASK_document: return same;
     case MASK_packed: return window && same;
+    case MASK_causal_document: return j <= position && same;
     case MASK_sinks: return j < 3 || window;
     case MASK_strided: return (j - i - p->user.offset) % p->user.modulus == 0;
     }

@@ -16,7 +16,8 @@ static int plan_is_right(const instance *of, const shape *s, rng *r) {
     fa_plan plan;
     fa_status status;
     int64_t total = 0, visible = 0, partial = 0;
-    int exact = of->mask != MASK_sinks && of->mask != MASK_strided && of->mask != MASK_packed && of->mask != MASK_document;
+    int exact = of->mask != MASK_sinks && of->mask != MASK_strided && of->mask != MASK_packed && of->mask != MASK_document &&
+                of->mask != MASK_causal_document;
     int right;
     char text[512];
     problem_new(&p, of, s, check_place, r);

@@ -82,6 +82,12 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_HEAD_DIM 64
 #define FA_MASK fa_document
 #include <fa/attention.h>
+#define FA_NAME g_packed
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal_document
+#include <fa/attention.h>
+static const instance causal_documents = {"g_packed", MASK_causal_document, SCORE_none, FA_BF16, 64, 64, g_packed_forward, g_packed_plan, g_packed_workspace};
 static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_BF16, 64, 64, g_documents_forward, g_documents_plan, g_documents_workspace};
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
 static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72, g_line_forward, g_line_plan, g_line_workspace};
@@ -540,7 +546,9 @@ int main(void) {
     many_keys(&window);
     windows(&window);
     packed(&documents, 50, 400, 600);
+    packed(&causal_documents, 50, 400, 600);
     workspaces(&documents);
+    workspaces(&causal_documents);
     surroundings(&documents, &many);
     two_streams(&documents);
     repeats(&documents);

@@ -11,9 +11,9 @@
 
 TEST_MASK_packed(packed)
 TEST_MASK_sinks(sinks)
-FA_MASK_AND(causal_document, fa_causal, fa_document)
 FA_MASK_OR(causal_or_document, fa_causal, fa_document)
 FA_MASK_AND(nested, sinks, causal_or_document)
+FA_MASK_AND(packed_window, fa_causal_document, fa_sliding_window)
 FA_MASK_OR(window_or_prefix, fa_sliding_window, fa_prefix)
 FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
 
@@ -39,7 +39,10 @@ FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
 #define FA_MASK sinks
 #include "../tools/check_mask.h"
 #define FA_NAME check_causal_document
-#define FA_MASK causal_document
+#define FA_MASK fa_causal_document
+#include "../tools/check_mask.h"
+#define FA_NAME check_packed_window
+#define FA_MASK packed_window
 #include "../tools/check_mask.h"
 #define FA_NAME check_causal_or_document
 #define FA_MASK causal_or_document
@@ -364,6 +367,7 @@ int main(void) {
     definition(MASK_window, fa_sliding_window_keep);
     definition(MASK_prefix, fa_prefix_keep);
     definition(MASK_document, fa_document_keep);
+    definition(MASK_causal_document, fa_causal_document_keep);
     definition(MASK_packed, keep_packed);
     definition(MASK_sinks, keep_sinks);
     definition(MASK_strided, keep_strided);
@@ -374,7 +378,8 @@ int main(void) {
     block_functions("fa_document", check_document, 0);
     block_functions("window AND document", check_packed, 0);
     block_functions("first keys OR window", check_sinks, 0);
-    block_functions("causal AND document", check_causal_document, 0);
+    block_functions("fa_causal_document", check_causal_document, 0);
+    block_functions("causal document AND window", check_packed_window, 0);
     block_functions("causal OR document", check_causal_or_document, 0);
     block_functions("(first keys OR window) AND (causal OR document)", check_nested, 0);
     block_functions("window OR prefix", check_window_or_prefix, 0);

@@ -19,7 +19,7 @@ enum {
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
 static __attribute__((noinline, unused)) fa__ids FA__ATTN(__outline)(const int *ids, fa_range at) { return fa__ids_of(ids, at); }
 static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
-    return fa__document_class(*box, of_queries, of_keys);
+    return fa__document_class(*box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
 }
 #else
 static __attribute__((noinline, unused)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box) {

@@ -55,3 +55,21 @@ FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
 #endif
 }
 #endif
+
+#if FA__MASK_NEEDS & FA__WITH_CAUSAL
+/* Hides the keys of a tile that come after the query, if the diagonal crosses it. */
+FA__FN void FA__LOOP(_hide_later)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    int own = box.queries.begin + fa__shift(&p->args) - key0; /* the first query's place, counted from the first key */
+    if (own >= FA__PART_N - 1) return;
+    thread = FA__OP(opaque)(thread);
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int last = own + FA__LOOP(_qk_row)(thread, r) - FA__LOOP(_qk_col)(thread, 0);
+        FA__UNROLL
+        for (int c = 0; c < FA__LOOP(_qk_COLS); c++) {
+            float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+            *x = FA__LOOP(_qk_col_offset)(c) > last ? -INFINITY : *x;
+        }
+    }
+}
+#endif

@@ -95,7 +95,7 @@ FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAM
         fa_tile_class of = FA_EMPTY;
         if (first + lane < walk->count) {
             box.keys = fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
-            of = fa__document_class(box, of_queries, of_keys);
+            of = fa__document_class(box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
         }
         uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
         shared->visit[word] = visit;

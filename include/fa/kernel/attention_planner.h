@@ -9,7 +9,7 @@ typedef struct FA__LOOP(_memory) {
 #if FA__REMEMBERS
     fa__ids of_queries; /* of the block */
     int batch;          /* whose tiles are remembered, and */
-    uint32_t known;     /* which, by 32 */
+    uint32_t known;     /* which of a lane's, one of each 32 */
 #endif
 } FA__LOOP(_memory);
 
@@ -25,15 +25,18 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box) {
 
 /* The class of a tile. Documents would be read again for every block of queries, 128 ids for each tile: by the planner, for which
  * all wait then. So each lane remembers, in shared memory, what it has learnt of its tiles. */
-FA__FN fa_tile_class FA__LOOP(_judge)(const FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int tile) {
+FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int tile) {
 #if FA__REMEMBERS
     fa__ids of_keys;
     box.keys.begin = tile * FA_BLOCK_N;
     box.keys.end = fa__min(box.keys.begin + FA_BLOCK_N, p->args.seqlen_k);
     if (tile < FA__LOOP(_known) && memory->known >> tile / FA__LANES & 1) of_keys = memory->shared->ids[tile];
     else of_keys = fa__ids_of(fa__document_keys(box), box.keys);
-    if (tile < FA__LOOP(_known)) memory->shared->ids[tile] = of_keys;
-    return fa__document_class(box, memory->of_queries, of_keys);
+    if (tile < FA__LOOP(_known)) {
+        memory->shared->ids[tile] = of_keys;
+        memory->known |= 1u << tile / FA__LANES;
+    }
+    return fa__document_class(box, memory->of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
 #else
     (void)memory;
     return FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N);
@@ -48,9 +51,6 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
         if (walk->word >= walk->count) return -1;
         int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
         fa_tile_class of = i < walk->count ? FA__LOOP(_judge)(memory, p, box, tile) : FA_EMPTY;
-#if FA__REMEMBERS
-        if (walk->word < FA__LOOP(_known)) memory->known |= 1u << walk->word / FA__LANES;
-#endif
         walk->visit = FA__OP(ballot)(of != FA_EMPTY);
         walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
     }

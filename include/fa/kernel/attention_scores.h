@@ -1,6 +1,13 @@
 /* attention_scores.h: what the schedules for GPUs do with what a thread holds of a row: hook, mask and the end of the
  * sequence, before the softmax; lse, after it. */
 
+/* Of fa_causal_document each score is asked only whether it is its document's: what is behind the diagonal is hidden by tiles. */
+#if FA__MASK_NEEDS & FA__WITH_CAUSAL
+#define FA__KEEP fa_document_keep
+#elif FA__HAS_MASK
+#define FA__KEEP FA__CAT(FA_MASK, _keep)
+#endif
+
 /* One score. at.query, at.key and at.distance are set here. `edge`: some keys are beyond the end, which hooks never
  * see. */
 FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance,
@@ -19,7 +26,7 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
 #endif
 #if FA__HAS_MASK
     at.checked = FA__MASK_NEEDS != 0;
-    if (masked && !FA__CAT(FA_MASK, _keep)(FA__USER(p), at)) x = -INFINITY;
+    if (masked && !FA__KEEP(FA__USER(p), at)) x = -INFINITY;
 #else
     (void)masked;
 #endif
@@ -97,8 +104,7 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
     if (masked && FA__LOOP(_own_keys)(own, p, box, key0, thread)) {
         if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
         FA__LOOP(_hide)(s, own, thread);
-        return;
-    }
+    } else
 #endif
     if (masked && key0 + FA__PART_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
 #if FA__BANDED
@@ -110,6 +116,9 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
     else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
 #endif
     else if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
+#if FA__MASK_NEEDS & FA__WITH_CAUSAL
+    if (masked) FA__LOOP(_hide_later)(s, p, box, key0, thread);
+#endif
 }
 
 /* Writes lse of the rows of a thread, from one of those who share a row. */
@@ -124,3 +133,4 @@ FA__FN void FA__LOOP(_write_lse)(const FA__PARAMS *p, fa_box box, const float *l
     }
 }
 #undef FA__BANDED
+#undef FA__KEEP

@@ -90,8 +90,8 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)
         FA__CHECK(a->document_q && a->document_k,
-                  "%s: %s is NULL: fa_document needs the document ids of queries (%d x %d ints) and keys (%d x %d ints)", of->name,
-                  a->document_q ? "document_k" : "document_q", a->batch, a->seqlen_q, a->batch, a->seqlen_k);
+                  "%s: %s is NULL: %s needs the document ids of queries (%d x %d ints) and keys (%d x %d ints)", of->name,
+                  a->document_q ? "document_k" : "document_q", of->needs & FA__WITH_CAUSAL ? "fa_causal_document" : "fa_document", a->batch, a->seqlen_q, a->batch, a->seqlen_k);
     if (of->needs & FA__NEED_ALIBI)
         FA__CHECK(a->alibi_slopes, "%s: alibi_slopes is NULL: fa_alibi needs %d floats, one a head", of->name, a->heads);
     if (of->needs & FA__NEED_SOFTCAP)
