@@ -55,6 +55,12 @@
 #define FA_MASK fa_document
 #include <fa/attention.h>
 
+#define FA_NAME c_causal_document
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_causal_document
+#include <fa/attention.h>
+
 #define FA_NAME c_softcap
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 8
@@ -264,6 +270,7 @@ static const instance half_causal = INSTANCE(c_half, causal, none, FA_F16, 64);
 static const instance bf16_window = INSTANCE(c_bf16, window, alibi, FA_BF16, 128);
 static const instance prefix_lm = INSTANCE(c_prefix, prefix, none, FA_F32, 8);
 static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8);
+static const instance causal_document = INSTANCE(c_causal_document, causal_document, none, FA_BF16, 8);
 static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
@@ -389,7 +396,8 @@ static void errors(void) {
     p = fresh(&half_causal, &s), p.args.q.stride_seq = 68, fails(&p, argument, "q.stride_seq is 68", "multiple of 8");
     p = fresh(&prefix_lm, &s), p.args.prefix = NULL, fails(&p, argument, "prefix is NULL", "2 ints");
     p = fresh(&document, &s), p.args.document_q = NULL, fails(&p, argument, "document_q is NULL", "ints");
-    p = fresh(&document, &s), p.args.document_k = NULL, fails(&p, argument, "document_k is NULL", "ints");
+    p = fresh(&document, &s), p.args.document_k = NULL, fails(&p, argument, "document_k is NULL", "fa_document needs");
+    p = fresh(&causal_document, &s), p.args.document_k = NULL, fails(&p, argument, "document_k is NULL", "fa_causal_document needs");
     p = fresh(&bf16_window, &s), p.args.alibi_slopes = NULL, fails(&p, argument, "alibi_slopes is NULL", "4 floats");
     p = fresh(&softcap, &s), p.args.softcap = 0, fails(&p, argument, "softcap is 0", "fa_softcap needs a cap");
     p = fresh(&softcap, &s), p.args.softcap = -3, fails(&p, argument, "softcap is -3", "fa_softcap needs a cap");
