@@ -546,7 +546,7 @@ int main(void) {
     many_keys(&window);
     windows(&window);
     packed(&documents, 50, 400, 600);
-    packed(&causal_documents, 50, 400, 600);
+    packed(&causal_documents, 30, 400, 600);
     workspaces(&documents);
     workspaces(&causal_documents);
     surroundings(&documents, &many);
