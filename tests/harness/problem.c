@@ -78,6 +78,7 @@ void problem_set(problem *p, buffer *image, const fa_tensor *t, int b, int h, in
 }
 
 static int uses_window(int mask) { return mask == MASK_window || mask == MASK_packed || mask == MASK_sinks; }
+static int uses_documents(int mask) { return mask == MASK_document || mask == MASK_packed || mask == MASK_causal_document; }
 
 void problem_new(problem *p, const instance *of, const shape *s, memory_place place, rng *r) {
     fa_attention_args *a = &p->args;
@@ -123,7 +124,7 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
         new_buffer(&p->prefix, place, (size_t)s->batch * 4);
         a->prefix = (const int *)p->prefix.data;
     }
-    if (mask == MASK_document || mask == MASK_packed || mask == MASK_causal_document) {
+    if (uses_documents(mask)) {
         new_buffer(&p->document_q, place, (size_t)s->batch * (size_t)s->seqlen_q * 4);
         new_buffer(&p->document_k, place, (size_t)s->batch * (size_t)s->seqlen_k * 4);
         a->document_q = (const int *)p->document_q.data;

@@ -11,6 +11,7 @@
 
 TEST_MASK_packed(packed)
 TEST_MASK_sinks(sinks)
+FA_MASK_AND(causal_and_document, fa_causal, fa_document)
 FA_MASK_OR(causal_or_document, fa_causal, fa_document)
 FA_MASK_AND(nested, sinks, causal_or_document)
 FA_MASK_AND(packed_window, fa_causal_document, fa_sliding_window)
@@ -40,6 +41,9 @@ FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
 #include "../tools/check_mask.h"
 #define FA_NAME check_causal_document
 #define FA_MASK fa_causal_document
+#include "../tools/check_mask.h"
+#define FA_NAME check_causal_and_document
+#define FA_MASK causal_and_document
 #include "../tools/check_mask.h"
 #define FA_NAME check_packed_window
 #define FA_MASK packed_window
@@ -379,6 +383,7 @@ int main(void) {
     block_functions("window AND document", check_packed, 0);
     block_functions("first keys OR window", check_sinks, 0);
     block_functions("fa_causal_document", check_causal_document, 0);
+    block_functions("causal AND document", check_causal_and_document, 0);
     block_functions("causal document AND window", check_packed_window, 0);
     block_functions("causal OR document", check_causal_or_document, 0);
     block_functions("(first keys OR window) AND (causal OR document)", check_nested, 0);
