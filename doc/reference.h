@@ -142,7 +142,8 @@
 #define FA_PIECES 0
 
 /** 1 if every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that (fa/row.h):
- *  there is no code for ends then. Not used on the CPU. Default: 0, any rows. */
+ *  there is no code for ends then; 2 if it starts there and consists of whole vectors of 16 bytes, as many as the team holds or fewer.
+ *  Not used on the CPU. Default: 0, any rows. */
 #define FA_WHOLE 0
 
 /** Bytes of the vectors that neighbouring threads hold side by side (fa/row.h): 16, or 8 where #FA_WHOLE is 2 and #FA_HOLD is
@@ -178,7 +179,7 @@ fa_status NAME_forward(const fa_attention_args *args, fa_stream stream);
  *  @return as NAME_forward(); but an instance of one schedule without a mask needs no device to say so */
 fa_status NAME_plan(const fa_attention_args *args, fa_plan *plan);
 
-/** Bytes of workspace that NAME_forward() needs with these arguments: 0 in this version.
+/** Bytes of workspace that NAME_forward() can use with these arguments, 0 or 4; it needs none (fa_attention_args.workspace).
  *  @param args the arguments that NAME_forward() would get
  *  @return bytes for args->workspace */
 size_t NAME_workspace(const fa_attention_args *args);

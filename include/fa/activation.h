@@ -50,7 +50,7 @@ FA_HOOK float fa_sigmoid(float x) {
 /** @cond PRIVATE */
 /* The CPU has it in vectors, too: kernel/swiglu_rows_cpu.h. (Of scalar code compilers make the same but for the division, which takes 16
  * clocks of an Intel Xeon.) */
-#define FA__VECTORS_fa_silu 1
+#define FA__VECTORS_fa_silu ~, 1
 /** @endcond */
 FA_HOOK float fa_silu(const void *user, float x) {
     (void)user;

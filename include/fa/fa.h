@@ -197,8 +197,11 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #else
 #define FA__IN_ORDER
 #endif
-/* For the preprocessor: whether a number is an expression without parentheses, of which a product would take a part. */
-#define FA__IS_BARE(x) (2 * x + 0 != 2 * (x + 0))
+/* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory. (Those of sm_87 have
+ * 163, and nobody who would know it asks.) */
+#define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
+/* For the preprocessor: whether a positive number is an expression without parentheses, of which a quotient would take a part. */
+#define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0))
 /* One store a thread for the whole program: a weak definition in every file, merged by the linker, and among shared
  * libraries, those that hide their symbols too, by the loader. */
 #if defined(__cplusplus)
@@ -312,7 +315,8 @@ typedef struct fa_plan {
     size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 256 KB of stack more, 512 KB with the default tiles) */
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
-    int64_t tiles_visited;  /**< of these, computed: all that hold a visible element */
+    int64_t tiles_visited;  /**< of these, computed: all that hold a visible element, and no others, but of two masks together
+                               (fa_causal_document is causal and by document) those that neither empties by itself */
     int64_t tiles_masked;   /**< of the visited, those where the mask is applied element by element */
     int64_t tiles_skipped;  /**< total minus visited */
 } fa_plan;

@@ -254,6 +254,9 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     return fa__load_int_if(there, ids_q, at.query, 0) == fa__load_int_if(there, ids_k, at.key, 1);
 }
 /** @cond PRIVATE */
+FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
+    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
+}
 /* The class of a box by its documents, of whose ids that much is known. */
 FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
     const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
@@ -273,9 +276,7 @@ FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
 /* The same, and whether what is visible has to be causal, too. */
 FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
     fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
-    if (of == FA_EMPTY) return of;
-    fa_tile_class by_ids = fa__ids_class(box, of_q, of_k);
-    return of == FA_PARTIAL && by_ids == FA_FULL ? FA_PARTIAL : by_ids;
+    return of == FA_EMPTY ? of : fa__class_and(of, fa__ids_class(box, of_q, of_k));
 }
 FA_HOOK fa_tile_class fa__document_tile(fa_box box, int causal) {
     if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
@@ -366,9 +367,6 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
     FA__STRICT_END
 
 /** @cond PRIVATE */
-FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
-    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
-}
 FA_HOOK fa_tile_class fa__class_or(fa_tile_class a, fa_tile_class b) {
     return a == FA_FULL || b == FA_FULL ? FA_FULL : a == FA_EMPTY && b == FA_EMPTY ? FA_EMPTY : FA_PARTIAL;
 }

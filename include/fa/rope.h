@@ -167,6 +167,7 @@ static inline FA_UNUSED int fa__rope_aligned(const fa_tensor *t, int element_byt
  * read from tables, and no more than leave work for enough threads. (bf16 on an H200, percent of a copy at 1,024 to 16,384 columns, by
  * heads: from tables 98 to 99 with 2, 99 to 100 with 4, 94 to 99 with 8; computed 94 with 4, 98 with 8.) */
 #define FA__ROPE_HEADS 2
+#define FA__ROPE_HEADS_MOST (1 << 30) /* the number behind the last that a team takes is an int, too */
 #define FA__ROPE_GROUP 8
 #define FA__ROPE_GROUP_READ 4
 static inline FA_UNUSED int fa__rope_group(int heads, int64_t tokens, int team, int lanes, int read) {
@@ -274,6 +275,12 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k", k, a, heads_kv, bytes, backward)) != FA_OK) return status;
     if ((status = fa__check_rope_tensor(name, backward ? "d_q" : "q_out", q_out, a, a->heads, bytes, 1)) != FA_OK) return status;
     if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k_out", k_out, a, heads_kv, bytes, 1)) != FA_OK) return status;
+    if (a->batch && a->heads && heads_kv && a->seqlen && a->head_dim) {
+        FA__CHECK(q_out->data != k_out->data, "%s: %s.data and %s.data are both %p: two tensors are needed", name, backward ? "d_q" : "q_out",
+                  backward ? "d_k" : "k_out", q_out->data);
+        FA__CHECK(backward || (q_out->data != k->data && k_out->data != q->data), "%s: %s_out is written in place of %s, which is still needed: only of %s is possible",
+                  name, q_out->data == k->data ? "q" : "k", q_out->data == k->data ? "k" : "q", q_out->data == k->data ? "q" : "k");
+    }
     for (int i = 0; i < 2; i++) {
         const fa_tensor *in = i ? k : q, *out = i ? k_out : q_out;
         const int same = (a->batch < 2 || in->stride_batch == out->stride_batch) && (a->seqlen < 2 || in->stride_seq == out->stride_seq) &&
@@ -281,8 +288,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
         FA__CHECK(same || !in->data || in->data != out->data, "%s: %s_out is written in place of %s with other strides: the same are needed",
                   name, i ? "k" : "q", i ? "k" : "q");
     }
-    FA__CHECK((int64_t)a->heads + heads_kv <= INT32_MAX, "%s: heads is %d and heads_kv is %d: together %d or less are needed", name, a->heads,
-              heads_kv, INT32_MAX);
+    FA__CHECK((int64_t)a->heads + heads_kv <= FA__ROPE_HEADS_MOST, "%s: heads is %d and heads_kv is %d: together %d or less are needed", name,
+              a->heads, heads_kv, FA__ROPE_HEADS_MOST);
     const int64_t tokens = (int64_t)a->batch * a->seqlen;
     FA__CHECK(!fa__too_many(tokens, ((int64_t)a->heads + heads_kv) * a->head_dim),
               "%s: (%d, %d + %d, %d, %d): at most 2^48 elements are possible", name, a->batch, a->heads, heads_kv, a->seqlen, a->head_dim);
@@ -299,7 +306,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     p.positions = a->positions, p.offset = a->offset;
     p.sign = backward ? -1.0f : 1.0f;
     if (!p.cos) p.angles = fa__rope_angles_of(a->base == 0.0f ? 10000.0 : (double)a->base, rotary_dim);
-    const int group = fa__rope_group(p.all_heads, tokens, (p.second * bytes + 15) / 16, FA__LANES, p.cos != NULL);
+    const int group = fa__rope_group(p.all_heads, tokens, (int)(((int64_t)p.second * bytes + 15) / 16), FA__LANES, p.cos != NULL);
     p.groups = (p.all_heads + group - 1) / group;
     /* Neighbouring teams take what lies together. */
     p.by_token = q->stride_head <= q->stride_seq;

@@ -55,12 +55,12 @@
 #define FA_ROWS FA__FRAGMENT_ROWS(FA_M, FA_WARPS)
 #define FA_COLS FA__FRAGMENT_COLS(FA_N)
 #endif
-#if !defined(FA_ROWS) || FA_ROWS + 0 < 1
+#if !defined(FA_ROWS) || FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
 FA__REQUIRE(0, "define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS, the rows of a tile that an owner holds: 1 or more");
 #undef FA_ROWS
 #define FA_ROWS 1
 #endif
-#if !defined(FA_COLS) || FA_COLS + 0 < 1
+#if !defined(FA_COLS) || FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
 FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or more");
 #undef FA_COLS
 #define FA_COLS 1
@@ -68,6 +68,7 @@ FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or 
 #if !defined(FA_WIDE)
 #define FA_WIDE 1
 #endif
+FA__REQUIRE(FA_WIDE == 0 || FA_WIDE == 1, "FA_WIDE is neither 1, for scores of any size, nor 0");
 #if !defined(FA__EAGER)
 #define FA__EAGER 0 /* 1: NAME_update() does not ask NAME_exceeds(), which wants registers */
 #endif

@@ -381,6 +381,12 @@ static void errors(void) {
         p = fresh(&plain, &s), TENSOR, t->stride_head = -16, fails(&p, argument, word, "not negative");
         snprintf(word, sizeof word, "%s.stride_seq is -16", names[i]);
         p = fresh(&plain, &s), TENSOR, t->stride_seq = -16, fails(&p, argument, word, "not negative");
+        snprintf(word, sizeof word, "%s.stride_batch is 281474976710672", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_batch = ((int64_t)1 << 48) + 16, fails(&p, argument, word, "more than 2^48 elements");
+        snprintf(word, sizeof word, "%s.stride_head is 9223372036854775792", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_head = INT64_MAX - 15, fails(&p, argument, word, "more than 2^48 elements");
+        snprintf(word, sizeof word, "%s.stride_seq is 4611686018427387904", names[i]);
+        p = fresh(&plain, &s), TENSOR, t->stride_seq = (int64_t)1 << 62, fails(&p, argument, word, "more than 2^48 elements");
         snprintf(word, sizeof word, "%s.stride_batch is 1026", names[i]);
         p = fresh(&plain, &s), TENSOR, t->stride_batch = 1026, fails(&p, argument, word, "16 bytes");
         snprintf(word, sizeof word, "%s.stride_head is 1026", names[i]);
@@ -409,6 +415,11 @@ static void errors(void) {
     p = fresh(&bias, &s), p.args.bias_stride_batch = -1, fails(&p, argument, "bias_stride_batch is -1", "not negative");
     p = fresh(&bias, &s), p.args.bias_stride_head = -1, fails(&p, argument, "bias_stride_head is -1", "not negative");
     p = fresh(&bias, &s), p.args.bias_stride_query = -1, fails(&p, argument, "bias_stride_query is -1", "not negative");
+    p = fresh(&bias, &s), p.args.bias_stride_batch = INT64_MAX, fails(&p, argument, "bias_stride_batch is 9223372036854775807", "more than 2^48 elements");
+    p = fresh(&bias, &s), p.args.bias_stride_head = INT64_MAX, fails(&p, argument, "bias_stride_head is 9223372036854775807", "more than 2^48 elements");
+    p = fresh(&bias, &s), p.args.bias_stride_query = INT64_MAX, fails(&p, argument, "bias_stride_query is 9223372036854775807", "more than 2^48 elements");
+    p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = INT64_MAX, fails(&p, argument, "key_bias_stride_batch is 9223372036854775807", "2^48 elements");
+    p = fresh(&key_bias, &s), p.args.key_bias_stride_head = INT64_MAX, fails(&p, argument, "key_bias_stride_head is 9223372036854775807", "2^48 elements");
     p = fresh(&key_bias, &s), p.args.key_bias = NULL, fails(&p, argument, "key_bias is NULL", "floats");
     p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = -1, fails(&p, argument, "key_bias_stride_batch is -1", "not negative");
     p = fresh(&key_bias, &s), p.args.key_bias_stride_head = -1, fails(&p, argument, "key_bias_stride_head is -1", "not negative");
@@ -1284,6 +1295,37 @@ FA_HOOK fa_range c_wide_queries(const void *user, fa_box box) {
 #define FA_HEAD_DIM 64
 #define FA_MASK c_wide
 #include <fa/attention.h>
+/* One that sees nothing, says so by a range that begins anywhere, and would see what is no key. */
+FA_HOOK int c_blind_keep(const void *user, fa_index at) {
+    (void)user;
+    return at.key < 0 || at.key >= at.args->seqlen_k;
+}
+FA_HOOK fa_tile_class c_blind_tile(const void *user, fa_box box) {
+    (void)user, (void)box;
+    return FA_PARTIAL;
+}
+FA_HOOK fa_range c_blind_keys(const void *user, fa_box box) {
+    fa_range none = {INT32_MAX, INT32_MIN};
+    (void)user, (void)box;
+    return none;
+}
+FA_HOOK fa_range c_blind_queries(const void *user, fa_box box) { return c_blind_keys(user, box); }
+#define FA_NAME c_blind
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK c_blind
+#include <fa/attention.h>
+static void empty_ranges(void) {
+    const instance blind = INSTANCE(c_blind, causal, none, FA_BF16, 64);
+    const shape s = shape_plain(1, 2, 1, 150, 150);
+    problem p = fresh(&blind, &s);
+    const fa_status status = p.of.forward(&p.args, 0);
+    const int wrong = wrong_without_keys(&p);
+    tap_ok(status == FA_OK && wrong == 0, "a range that is empty, wherever it begins, shows no key (%s, %d elements wrong)",
+           fa_status_string(status), wrong);
+    problem_delete(&p);
+}
+
 static void wide_ranges(void) {
     const instance wide = INSTANCE(c_wide, causal, none, FA_BF16, 64);
     const shape s = shape_plain(1, 2, 1, 150, 150);
@@ -1297,6 +1339,7 @@ static void wide_ranges(void) {
 static void numerics(void) {
     far_caps();
     wide_ranges();
+    empty_ranges();
     leading_keys(&late, "leading tiles hidden by a mask");
     leading_keys(&late_by_score, "leading tiles hidden by a score hook");
     far_scores(&key_bias, 0);

@@ -528,6 +528,7 @@ static void errors(rng *r) {
     for (int backward = 0; backward < 2; backward++) {
         FRESH, p.args.rows = -1, fails(&p, k, backward, "rows is -1", "0 or more");
         FRESH, p.args.cols = -2, fails(&p, k, backward, "cols is -2", "0 or more");
+        FRESH, p.args.rows = 0, p.args.cols = INT64_MAX, fails(&p, k, backward, "cols is 9223372036854775807", "at most 2^48");
         FRESH, p.args.rows = (int64_t)1 << 40, p.args.cols = (int64_t)1 << 40, fails(&p, k, backward, "rows is 1099511627776", "at most 2^48");
         FRESH, p.args.threads = -1, fails(&p, k, backward, "threads is -1", "0 (all)");
         FRESH, p.args.label_smoothing = -0.5f, fails(&p, k, backward, "label_smoothing is -0.5", "between 0 and 1");

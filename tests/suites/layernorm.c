@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -701,6 +702,7 @@ static void errors(const kind *k, rng *r) {
         const int matrices[] = {X, RESIDUAL, SUM, Y, D_Y, D_SUM, D_X, D_RESIDUAL};
         FRESH, ARGS.rows = -1, fails(&p, k, backward, "rows is -1", "0 or more");
         FRESH, ARGS.cols = -2, fails(&p, k, backward, "cols is -2", "0 or more");
+        FRESH, ARGS.rows = 0, ARGS.cols = INT64_MAX, fails(&p, k, backward, "cols is 9223372036854775807", "at most 2^48");
         FRESH, ARGS.rows = (int64_t)1 << 40, ARGS.cols = (int64_t)1 << 40, fails(&p, k, backward, "rows is 1099511627776", "at most 2^48");
         FRESH, ARGS.eps = -1, fails(&p, k, backward, "eps is -1", "1e-5");
         FRESH, ARGS.eps = NAN, fails(&p, k, backward, "eps is nan", "from 0 on");
@@ -856,6 +858,31 @@ static void large(const kind *k, int64_t cols, rng *r) {
     delete_problem(&p);
 }
 
+/* Threads whose calls need different amounts of shared memory of one kernel. */
+typedef struct caller {
+    const kind *k;
+    norm_problem p;
+    int failed;
+} caller;
+static void *call_often(void *of) {
+    caller *c = (caller *)of;
+    for (int i = 0; i < 5000; i++) c->failed += c->k->backward(&c->p.args, 0) != FA_OK;
+    return NULL;
+}
+static void concurrency(const kind *k, rng *r) {
+    caller callers[2];
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        form s = plain(64, i ? 4096 : 8192);
+        caller c = {k, new_problem(k, &s, r), 0};
+        callers[i] = c;
+    }
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, call_often, &callers[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL), delete_problem(&callers[i].p);
+    tap_ok(callers[0].failed + callers[1].failed == 0, "%s: two threads call at once with 8192 and 4096 columns (%d, %d of 5000 fail)", k->name,
+           callers[0].failed, callers[1].failed);
+}
+
 static void on_the_host(rng *r) {
     const kind host = {"n_host", FA_F32, FA_F32, 1, n_host_forward, n_host_backward, n_host_workspace};
     form s = full(9, 777);
@@ -914,6 +941,7 @@ int main(void) {
     for (int i = 0; i < KINDS; i += 5) streams(&kinds[i], 1000, &r), streams(&kinds[i], 300000, &r);
     for (int64_t cols = 64; cols <= 65536; cols *= 4) many_rows(&kinds[2], cols), many_rows(&kinds[3], cols);
     for (int i = 1; i < KINDS; i += 3) large(&kinds[i], 768, &r), large(&kinds[i], 1024, &r), large(&kinds[i], 8192, &r);
+    for (int i = 2; i < KINDS; i += 3) concurrency(&kinds[i], &r);
     on_the_host(&r);
 #endif
     return tap_end();

@@ -538,6 +538,11 @@ static void errors(rng *r) {
         FRESH, p.args.interleaved = 2, fails(&p, k, backward, "interleaved is 2", "0 (halves) or 1");
         FRESH, p.args.threads = -1, fails(&p, k, backward, "threads is -1", "0 (all)");
         if (!backward) FRESH, p.args.q_out = p.args.q, p.args.q_out.stride_seq += 16, fails(&p, k, 0, "q_out is written in place of q with other strides", "the same are needed");
+        if (!backward) FRESH, p.args.k_out = p.args.q_out, fails(&p, k, 0, "q_out.data and k_out.data are both", "two tensors are needed");
+        if (!backward) FRESH, p.args.q_out = p.args.k, fails(&p, k, 0, "q_out is written in place of k", "only of q is possible");
+        if (!backward) FRESH, p.args.k_out = p.args.q, fails(&p, k, 0, "k_out is written in place of q", "only of k is possible");
+        if (backward) FRESH, p.args.d_k = p.args.d_q, fails(&p, k, 1, "d_q.data and d_k.data are both", "two tensors are needed");
+        FRESH, p.args.heads = (1 << 30) + 1, fails(&p, k, backward, "heads is 1073741825", "together 1073741824 or less");
         FRESH, (backward ? &p.args.d_q : &p.args.q)->stride_seq = INT64_MAX, fails(&p, k, backward, "stride_seq is 9223372036854775807", "2^48");
         FRESH, p.args.cos = NULL, fails(&p, k, backward, "cos is NULL and sin is not", "both tables");
         FRESH, p.args.sin = NULL, fails(&p, k, backward, "sin is NULL and cos is not", "both tables");

@@ -494,6 +494,7 @@ static void errors(rng *r) {
     for (int backward = 0; backward < 2; backward++) {
         FRESH, p.args.rows = -1, fails(&p, k, backward, "rows is -1", "0 or more");
         FRESH, p.args.cols = -2, fails(&p, k, backward, "cols is -2", "0 or more");
+        FRESH, p.args.rows = 0, p.args.cols = INT64_MAX, fails(&p, k, backward, "cols is 9223372036854775807", "at most 2^48");
         FRESH, p.args.rows = (int64_t)1 << 40, p.args.cols = (int64_t)1 << 40, fails(&p, k, backward, "rows is 1099511627776", "at most 2^48");
         FRESH, p.args.temperature = -1, fails(&p, k, backward, "temperature is -1", "0 means 1");
         FRESH, p.args.temperature = NAN, fails(&p, k, backward, "temperature is nan", "0 means 1");

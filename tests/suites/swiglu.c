@@ -619,6 +619,7 @@ static void errors(rng *r) {
         k = &kinds[0];
         FRESH, p.args.rows = -1, fails(&p, k, backward, "rows is -1", "0 or more");
         FRESH, p.args.cols = -2, fails(&p, k, backward, "cols is -2", "0 or more");
+        FRESH, p.args.rows = 0, p.args.cols = INT64_MAX, fails(&p, k, backward, "cols is 9223372036854775807", "at most 2^48");
         FRESH, p.args.rows = (int64_t)1 << 40, p.args.cols = (int64_t)1 << 40, fails(&p, k, backward, "rows is 1099511627776", "at most 2^48");
         FRESH, p.args.threads = -1, fails(&p, k, backward, "threads is -1", "0 (all)");
         for (int m = 0; m < MATRICES; m++) {

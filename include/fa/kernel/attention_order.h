@@ -34,7 +34,10 @@ static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
     return longest * 2 >= count ? FA__LOOP(_alike) : most * count * 4 > sum * 9 ? FA__LOOP(_uneven) : FA__LOOP(_paired);
 #else
     (void)p;
-    return FA__MASK_NEEDS == FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
+#ifdef FA_BENCH_PAIRED
+    if (FA__MASK_NEEDS & FA__WITH_CAUSAL) return FA__LOOP(_paired);
+#endif
+    return FA__MASK_NEEDS & FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
 #endif
 }
 static FA_UNUSED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {

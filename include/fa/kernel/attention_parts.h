@@ -115,7 +115,7 @@ FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) {
 #if FA__HAS_MASK
     if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
     if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* one of one's own, which may not have clipped it */
-        keys.begin = fa__max(keys.begin, box.keys.begin);
+        keys.begin = fa__min(fa__max(keys.begin, box.keys.begin), box.keys.end); /* of an empty range, too */
         keys.end = fa__min(keys.end, box.keys.end);
     }
 #endif

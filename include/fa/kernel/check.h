@@ -23,6 +23,9 @@ typedef struct fa__instance {
         if (!(condition)) return FA__FAIL(FA_ERROR_ARGUMENT, __VA_ARGS__);                     \
     } while (0)
 
+/* More elements than any address space has room for: what is computed of their number may not fit in 64 bits. */
+static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
+
 static inline FA_UNUSED fa_status fa__check_stride(const fa__instance *of, const char *tensor, const char *which, int64_t stride,
                                                    int64_t size, int row, int written) {
     int64_t unit = 16 / of->element_bytes;
@@ -30,6 +33,8 @@ static inline FA_UNUSED fa_status fa__check_stride(const fa__instance *of, const
     FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", of->name, tensor, which, (long long)stride);
     FA__CHECK(stride % unit == 0, "%s: %s.stride_%s is %lld elements: a multiple of %lld (16 bytes) is needed", of->name, tensor,
               which, (long long)stride, (long long)unit);
+    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %lld would begin more than 2^48 elements behind the first",
+              of->name, tensor, which, (long long)stride, (long long)size);
     FA__CHECK(!written || stride >= row, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other",
               of->name, tensor, which, (long long)stride, row);
     return FA_OK;
@@ -46,8 +51,11 @@ static inline FA_UNUSED fa_status fa__check_tensor(const fa__instance *of, const
     return fa__check_stride(of, name, "seq", t->stride_seq, seqlen, row, written);
 }
 
-static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride) {
+static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride, int size) {
+    if (size <= 1) return FA_OK;
     FA__CHECK(stride >= 0, "%s: %s is %lld: strides are not negative", of->name, name, (long long)stride);
+    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s is %lld: the last of %d would begin more than 2^48 elements behind the first",
+              of->name, name, (long long)stride, size);
     return FA_OK;
 }
 
@@ -101,14 +109,14 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
         FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
         FA__CHECK((uintptr_t)a->bias % (uintptr_t)of->element_bytes == 0, "%s: bias is %p: it must be aligned to %d bytes", of->name,
                   a->bias, of->element_bytes);
-        if ((status = fa__check_bias_stride(of, "bias_stride_batch", a->bias_stride_batch)) != FA_OK) return status;
-        if ((status = fa__check_bias_stride(of, "bias_stride_head", a->bias_stride_head)) != FA_OK) return status;
-        if ((status = fa__check_bias_stride(of, "bias_stride_query", a->bias_stride_query)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "bias_stride_batch", a->bias_stride_batch, a->batch)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "bias_stride_head", a->bias_stride_head, a->heads)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "bias_stride_query", a->bias_stride_query, a->seqlen_q)) != FA_OK) return status;
     }
     if (of->needs & FA__NEED_KEY_BIAS) {
         FA__CHECK(a->key_bias, "%s: key_bias is NULL: fa_key_bias needs a tensor (batch, heads, seqlen_k) of floats", of->name);
-        if ((status = fa__check_bias_stride(of, "key_bias_stride_batch", a->key_bias_stride_batch)) != FA_OK) return status;
-        if ((status = fa__check_bias_stride(of, "key_bias_stride_head", a->key_bias_stride_head)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "key_bias_stride_batch", a->key_bias_stride_batch, a->batch)) != FA_OK) return status;
+        if ((status = fa__check_bias_stride(of, "key_bias_stride_head", a->key_bias_stride_head, a->heads)) != FA_OK) return status;
     }
     return FA_OK;
 }

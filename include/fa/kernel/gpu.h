@@ -66,18 +66,21 @@ static inline FA_UNUSED cudaError_t fa__driver(const char *function, void **cach
     return cudaSuccess;
 }
 
-/* Allows a kernel that much dynamic shared memory. By the driver's function, because cudaFuncSetAttribute() clears an
- * error of the caller's that he has not looked at yet. */
-FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, size_t bytes) {
+/* Allows a kernel, which has no other, all shared memory of the current device: always the same, because the next thread's call may
+ * come between this and the launch. By the driver's function, because cudaFuncSetAttribute() clears an error of the caller's that he
+ * has not looked at yet. */
+FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int device) {
     enum { FA__MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
     typedef int (*set_attribute)(void *function, int attribute, int value);
     static void *set = NULL;
     cudaFunction_t function;
     void *entry;
-    cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
+    int most;
+    cudaError_t error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error == cudaSuccess) error = cudaGetFuncBySymbol(&function, kernel);
     if (error == cudaSuccess) error = fa__driver("cuFuncSetAttribute", &set, &entry);
     if (error != cudaSuccess) return error;
-    return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes) == 0 ? cudaSuccess : cudaErrorInvalidValue;
+    return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most) == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
@@ -90,12 +93,13 @@ static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kerne
     if (shared_bytes > 48 * 1024) {
         error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
-        if (most < 163 * 1024) { /* sm_86, 89, 120 */
+        if (most < 163 * 1024) {
             struct cudaFuncAttributes compiled;
             error = cudaFuncGetAttributes(&compiled, kernel);
             if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
-            shared_bytes = less_bytes;
-            if (compiled.ptxVersion == 80 || compiled.ptxVersion == 90 || compiled.ptxVersion == 100) {
+            if (FA__SMALL_SHARED(compiled.ptxVersion)) {
+                shared_bytes = less_bytes;
+            } else if (shared_bytes > (size_t)most && less_bytes <= (size_t)most) {
                 cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
                 cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
                 return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
@@ -105,7 +109,7 @@ static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kerne
         if (shared_bytes > (size_t)most)
             return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
                             name, shared_bytes, most);
-        error = fa__reserve_shared(kernel, shared_bytes);
+        error = fa__reserve_shared(kernel, device);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
     void *arguments[1] = {params};

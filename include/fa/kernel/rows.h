@@ -66,7 +66,7 @@ static inline FA_UNUSED size_t fa__sums_bytes(const fa__sums *s, const fa__rows 
 static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
     float *at = (float *)workspace;
     s->partial = s->wanted ? at : NULL;
-    if (s->wanted) at += s->workers * s->count * s->pitch;
+    if (s->wanted && at) at += s->workers * s->count * s->pitch;
     s->row_values = s->known ? at : NULL;
 }
 FA__CALLED fa_status fa__check_workspace(const char *name, const void *workspace, size_t bytes, size_t needed) {
@@ -79,13 +79,10 @@ FA__CALLED fa_status fa__check_workspace(const char *name, const void *workspace
     return FA_OK;
 }
 
-/* More elements than any address space has room for: what is computed of their number may not fit in 64 bits. */
-static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
-
 FA__CALLED fa_status fa__check_rows(const char *name, int64_t rows, int64_t cols, int threads) {
     FA__CHECK(rows >= 0, "%s: rows is %lld: 0 or more is needed", name, (long long)rows);
     FA__CHECK(cols >= 0, "%s: cols is %lld: 0 or more is needed", name, (long long)cols);
-    FA__CHECK(!fa__too_many(rows, cols), "%s: rows is %lld and cols is %lld: at most 2^48 elements are possible", name, (long long)rows,
+    FA__CHECK(!fa__too_many(rows > 0 ? rows : 1, cols > 0 ? cols : 1), "%s: rows is %lld and cols is %lld: at most 2^48 elements are possible", name, (long long)rows,
               (long long)cols);
     FA__CHECK(threads >= 0, "%s: threads is %d: 0 (all) or more is needed", name, threads);
     return FA_OK;

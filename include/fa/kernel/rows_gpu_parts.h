@@ -3,8 +3,15 @@
 #include <fa/kernel/rows_parts.h>
 
 #if !defined(FA__ROWS_KERNEL)
+/* Processors that have less shared memory have room for 1,536 threads, too, not 2,048. */
+#if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
+#define FA__RESIDENT_THREADS 1536
+#else
+#define FA__RESIDENT_THREADS 2048
+#endif
+#define FA__FITTING(MOST, RESIDENT) ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
 #define FA__KERNEL(direction, MOST, RESIDENT) \
-    static __global__ void __launch_bounds__(MOST, RESIDENT) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
+    static __global__ void __launch_bounds__(MOST, FA__FITTING(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
 #if FA__HOST_PASS
 #define FA__KERNEL_BODY(...) {}
 #else

@@ -1,6 +1,6 @@
 /* swiglu_rows.h: a segment of a row: y = activation(gate) up, and the gradients. Elements do not wait for each other. */
 
-#if FA__LANES == 1 && FA__CAT(FA__VECTORS_, FA_ACTIVATION)
+#if FA__LANES == 1 && FA__SECOND(FA__CAT(FA__VECTORS_, FA_ACTIVATION), 0, ~)
 #include <fa/kernel/swiglu_rows_cpu.h>
 #else
 #if FA__DIRECTIONS & FA__ROWS_FORWARD

@@ -254,6 +254,7 @@ typedef float fa_cpu_any_1 __attribute__((vector_size(32), may_alias, aligned(4)
 typedef int32_t fa_cpu_bits_1 __attribute__((vector_size(32)));
 typedef float fa_cpu_vec_2 __attribute__((vector_size(64), may_alias));
 typedef float fa_cpu_any_2 __attribute__((vector_size(64), may_alias, aligned(4)));
+typedef float fa__halves_2 __attribute__((vector_size(64), may_alias, aligned(2))); /* two halves where a float would be */
 typedef int32_t fa_cpu_bits_2 __attribute__((vector_size(64)));
 typedef uint16_t fa__halves __attribute__((vector_size(16), may_alias));
 
@@ -381,7 +382,7 @@ FA__CPU_INLINE(2) void fa_cpu_of_bf16_pair_2(fa_cpu_vec_2 *a, fa_cpu_vec_2 *b, c
                                                                     8,  8,  9,  9,  10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15,
                                                                     16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23,
                                                                     24, 24, 25, 25, 26, 26, 27, 27, 28, 28, 29, 29, 30, 30, 31, 31};
-    const fa_cpu_vec_2 halves = *(const fa_cpu_any_2 *)(const void *)from, low = *(const fa_cpu_vec_2 *)(const void *)twice,
+    const fa_cpu_vec_2 halves = *(const fa__halves_2 *)(const void *)from, low = *(const fa_cpu_vec_2 *)(const void *)twice,
                        high = *(const fa_cpu_vec_2 *)(const void *)(twice + 32);
     const uint32_t uppers = 0xAAAAAAAAu;
     fa_cpu_vec_2 first, second;
@@ -392,7 +393,7 @@ FA__CPU_INLINE(2) void fa_cpu_of_bf16_pair_2(fa_cpu_vec_2 *a, fa_cpu_vec_2 *b, c
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_inverse_2(fa_cpu_vec_2 x) {
     fa_cpu_vec_2 near; /* 2^-14 */
     __asm__("vrcp14ps %1, %0" : "=v"(near) : "v"(x));
-    return near * (2.0f - x * near);
+    return near * fa_cpu_fma_2(-x, near, fa_cpu_splat_2(2.0f));
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fraction_2(fa_cpu_vec_2 x) {
     fa_cpu_vec_2 fraction;

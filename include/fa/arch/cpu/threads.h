@@ -43,14 +43,14 @@ static FA_UNUSED void *fa__job_thread(void *job) {
     return NULL;
 }
 
+#if defined(__linux__) && !defined(__cplusplus) && !defined(__USE_MISC)
+extern long syscall(long number, ...); /* which glibc hides from -std=c11 */
+#endif
 /* Processors that this process may run on: fewer than there are, under taskset or in a container. */
 static inline FA_UNUSED long fa__processors(void) {
     long n = 0;
 #if defined(__linux__) && defined(SYS_sched_getaffinity)
-#if !defined(__cplusplus)
-    extern long syscall(long number, ...); /* which -std=c11 hides */
-#endif
-    unsigned long mask[64];
+    unsigned long mask[64] = {0};
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
     for (long i = 0; i < bytes / (long)sizeof mask[0]; i++) n += __builtin_popcountl(mask[i]);
 #endif
