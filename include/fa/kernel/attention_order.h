@@ -2,7 +2,7 @@
  * the number of the thread block; or, where a mask reads memory and the user gives a workspace, by a counter in it. */
 
 /* Without a mask all blocks take as long, and go round the thread blocks one by one; so they do with a mask that leaves
- * each about as much, a window, but forwards and backwards in turn, neighbours at the same time. With others, later blocks
+ * each about as much, a window or documents, but forwards and backwards in turn, neighbours at the same time. With others, later blocks
  * mostly take longer, as under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which
  * take as long as any other pair; heads follow each other, whose K and V neighbours share in the cache. What would be
  * an incomplete last round of pairs, and one round before it, is handed out singly, the longest first, forwards and
@@ -34,9 +34,6 @@ static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
     return longest * 2 >= count ? FA__LOOP(_alike) : most * count * 4 > sum * 9 ? FA__LOOP(_uneven) : FA__LOOP(_paired);
 #else
     (void)p;
-#ifdef FA_BENCH_PAIRED
-    if (FA__MASK_NEEDS & FA__WITH_CAUSAL) return FA__LOOP(_paired);
-#endif
     return FA__MASK_NEEDS & FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
 #endif
 }
