@@ -198,7 +198,7 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__IN_ORDER
 #endif
 /* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory. (Those of sm_87 have
- * 163, and nobody who would know it asks.) */
+ * 163: code for them, too, takes what fits in 99.) */
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
 /* For the preprocessor: whether a positive number is an expression without parentheses, of which a quotient would take a part. */
 #define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0))

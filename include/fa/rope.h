@@ -137,27 +137,6 @@ FA_HOOK void fa__rope_sin_cos(float *sine, float *cosine, uint32_t turns) {
     *cosine = fa__from_bits(fa__bits(fa__select(odd, s, c)) ^ ((quarter + 1u) & 2u) << 30);
 }
 
-static inline FA_UNUSED fa_status fa__check_rope_stride(const char *name, const char *tensor, const char *which, int64_t stride,
-                                                        int size, int head_dim, int written) {
-    if (size <= 1) return FA_OK; /* never multiplied by anything but 0 */
-    FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", name, tensor, which, (long long)stride);
-    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %d would begin more than 2^48 elements behind the first", name,
-              tensor, which, (long long)stride, size);
-    FA__CHECK(!written || stride >= head_dim, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other", name,
-              tensor, which, (long long)stride, head_dim);
-    return FA_OK;
-}
-static inline FA_UNUSED fa_status fa__check_rope_tensor(const char *name, const char *tensor, const fa_tensor *t, const fa_rope_args *a,
-                                                        int heads, int element_bytes, int written) {
-    fa_status status;
-    if (a->batch == 0 || heads == 0 || a->seqlen == 0 || a->head_dim == 0) return FA_OK;
-    FA__CHECK(t->data, "%s: %s.data is NULL: (%d, %d, %d, %d) elements are needed", name, tensor, a->batch, heads, a->seqlen, a->head_dim);
-    FA__CHECK((uintptr_t)t->data % (uintptr_t)element_bytes == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, tensor,
-              t->data, element_bytes);
-    if ((status = fa__check_rope_stride(name, tensor, "batch", t->stride_batch, a->batch, a->head_dim, written)) != FA_OK) return status;
-    if ((status = fa__check_rope_stride(name, tensor, "head", t->stride_head, heads, a->head_dim, written)) != FA_OK) return status;
-    return fa__check_rope_stride(name, tensor, "seq", t->stride_seq, a->seqlen, a->head_dim, written);
-}
 /* Whether all heads begin at a multiple of 16 bytes. */
 static inline FA_UNUSED int fa__rope_aligned(const fa_tensor *t, int element_bytes) {
     return ((uintptr_t)t->data | (uintptr_t)(t->stride_batch | t->stride_head | t->stride_seq) * (uintptr_t)element_bytes) % 16 == 0;
@@ -271,22 +250,29 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     const fa_tensor *q_out = backward ? q : &a->q_out, *k_out = backward ? k : &a->k_out;
     const int heads_kv = k->data ? a->heads_kv : 0;
     FA__CHECK(backward || k->data || !k_out->data, "%s: k.data is NULL and k_out.data is not: both are needed, or neither", name);
-    if ((status = fa__check_rope_tensor(name, backward ? "d_q" : "q", q, a, a->heads, bytes, backward)) != FA_OK) return status;
-    if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k", k, a, heads_kv, bytes, backward)) != FA_OK) return status;
-    if ((status = fa__check_rope_tensor(name, backward ? "d_q" : "q_out", q_out, a, a->heads, bytes, 1)) != FA_OK) return status;
-    if ((status = fa__check_rope_tensor(name, backward ? "d_k" : "k_out", k_out, a, heads_kv, bytes, 1)) != FA_OK) return status;
-    if (a->batch && a->heads && heads_kv && a->seqlen && a->head_dim) {
-        FA__CHECK(q_out->data != k_out->data, "%s: %s.data and %s.data are both %p: two tensors are needed", name, backward ? "d_q" : "q_out",
-                  backward ? "d_k" : "k_out", q_out->data);
-        FA__CHECK(backward || (q_out->data != k->data && k_out->data != q->data), "%s: %s_out is written in place of %s, which is still needed: only of %s is possible",
-                  name, q_out->data == k->data ? "q" : "k", q_out->data == k->data ? "k" : "q", q_out->data == k->data ? "q" : "k");
-    }
+    const struct {
+        const char *name;
+        const fa_tensor *at;
+        int heads, written;
+    } tensors[] = {{backward ? "d_q" : "q", q, a->heads, backward},
+                   {backward ? "d_k" : "k", k, heads_kv, backward},
+                   {backward ? "d_q" : "q_out", q_out, a->heads, 1},
+                   {backward ? "d_k" : "k_out", k_out, heads_kv, 1}};
+    for (int i = 0; i < 4; i++)
+        if ((status = fa__check_tensor(name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, a->seqlen, a->head_dim, bytes, bytes,
+                                       tensors[i].written)) != FA_OK)
+            return status;
+    const int both = a->batch && a->heads && heads_kv && a->seqlen && a->head_dim;
+    FA__CHECK(!both || q_out->data != k_out->data, "%s: %s.data and %s.data are both %p: two tensors are needed", name, tensors[2].name,
+              tensors[3].name, q_out->data);
     for (int i = 0; i < 2; i++) {
-        const fa_tensor *in = i ? k : q, *out = i ? k_out : q_out;
+        const fa_tensor *in = i ? k : q, *other = i ? q : k, *out = i ? k_out : q_out;
         const int same = (a->batch < 2 || in->stride_batch == out->stride_batch) && (a->seqlen < 2 || in->stride_seq == out->stride_seq) &&
-                         ((i ? heads_kv : a->heads) < 2 || in->stride_head == out->stride_head);
+                         (tensors[i].heads < 2 || in->stride_head == out->stride_head);
         FA__CHECK(same || !in->data || in->data != out->data, "%s: %s_out is written in place of %s with other strides: the same are needed",
-                  name, i ? "k" : "q", i ? "k" : "q");
+                  name, tensors[i].name, tensors[i].name);
+        FA__CHECK(!both || out->data != other->data, "%s: %s_out is written in place of %s, which is still needed: only of %s is possible",
+                  name, tensors[i].name, tensors[1 - i].name, tensors[i].name);
     }
     FA__CHECK((int64_t)a->heads + heads_kv <= FA__ROPE_HEADS_MOST, "%s: heads is %d and heads_kv is %d: together %d or less are needed", name,
               a->heads, heads_kv, FA__ROPE_HEADS_MOST);

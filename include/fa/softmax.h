@@ -56,12 +56,12 @@
 #define FA_COLS FA__FRAGMENT_COLS(FA_N)
 #endif
 #if !defined(FA_ROWS) || FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
-FA__REQUIRE(0, "define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS, the rows of a tile that an owner holds: 1 or more");
+FA__REQUIRE(0, "define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS, the rows of a tile that an owner holds: 1 or more, in parentheses if it is an expression");
 #undef FA_ROWS
 #define FA_ROWS 1
 #endif
 #if !defined(FA_COLS) || FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or more");
+FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or more, in parentheses if it is an expression");
 #undef FA_COLS
 #define FA_COLS 1
 #endif

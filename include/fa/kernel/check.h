@@ -26,33 +26,40 @@ typedef struct fa__instance {
 /* More elements than any address space has room for: what is computed of their number may not fit in 64 bits. */
 static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
 
-static inline FA_UNUSED fa_status fa__check_stride(const fa__instance *of, const char *tensor, const char *which, int64_t stride,
-                                                   int64_t size, int row, int written) {
-    int64_t unit = 16 / of->element_bytes;
+static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *which, int64_t stride, int size,
+                                                   int row, int element_bytes, int alignment, int written) {
+    int unit = alignment / element_bytes;
     if (size <= 1) return FA_OK; /* never multiplied by anything but 0 */
-    FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", of->name, tensor, which, (long long)stride);
-    FA__CHECK(stride % unit == 0, "%s: %s.stride_%s is %lld elements: a multiple of %lld (16 bytes) is needed", of->name, tensor,
-              which, (long long)stride, (long long)unit);
-    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %lld would begin more than 2^48 elements behind the first",
-              of->name, tensor, which, (long long)stride, (long long)size);
-    FA__CHECK(!written || stride >= row, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other",
-              of->name, tensor, which, (long long)stride, row);
+    FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", name, tensor, which, (long long)stride);
+    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %d would begin more than 2^48 elements behind the first",
+              name, tensor, which, (long long)stride, size);
+    FA__CHECK(stride % unit == 0, "%s: %s.stride_%s is %lld elements: a multiple of %d (%d bytes) is needed", name, tensor, which,
+              (long long)stride, unit, alignment);
+    FA__CHECK(!written || stride >= row, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other", name, tensor,
+              which, (long long)stride, row);
     return FA_OK;
 }
 
-static inline FA_UNUSED fa_status fa__check_tensor(const fa__instance *of, const char *name, const fa_tensor *t, int batch,
-                                                   int heads, int seqlen, int row, int written) {
-    fa_status status;
-    if ((int64_t)batch * heads == 0 || seqlen == 0) return FA_OK;
-    FA__CHECK(t->data, "%s: %s.data is NULL: (%d, %d, %d, %d) elements are needed", of->name, name, batch, heads, seqlen, row);
-    FA__CHECK((uintptr_t)t->data % 16 == 0, "%s: %s.data is %p: it must be aligned to 16 bytes", of->name, name, t->data);
-    if ((status = fa__check_stride(of, name, "batch", t->stride_batch, batch, row, written)) != FA_OK) return status;
-    if ((status = fa__check_stride(of, name, "head", t->stride_head, heads, row, written)) != FA_OK) return status;
-    return fa__check_stride(of, name, "seq", t->stride_seq, seqlen, row, written);
+/* A tensor whose rows begin at multiples of `alignment` bytes. */
+static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen,
+                                                   int row, int element_bytes, int alignment, int written) {
+    const struct {
+        const char *which;
+        int64_t stride;
+        int size;
+    } strides[] = {{"batch", t->stride_batch, batch}, {"head", t->stride_head, heads}, {"seq", t->stride_seq, seqlen}};
+    if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
+    FA__CHECK(t->data, "%s: %s.data is NULL: (%d, %d, %d, %d) elements are needed", name, tensor, batch, heads, seqlen, row);
+    FA__CHECK((uintptr_t)t->data % (uintptr_t)alignment == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, tensor, t->data,
+              alignment);
+    for (int i = 0; i < 3; i++) {
+        fa_status status = fa__check_stride(name, tensor, strides[i].which, strides[i].stride, strides[i].size, row, element_bytes, alignment, written);
+        if (status != FA_OK) return status;
+    }
+    return FA_OK;
 }
 
 static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride, int size) {
-    if (size <= 1) return FA_OK;
     FA__CHECK(stride >= 0, "%s: %s is %lld: strides are not negative", of->name, name, (long long)stride);
     FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s is %lld: the last of %d would begin more than 2^48 elements behind the first",
               of->name, name, (long long)stride, size);
@@ -81,10 +88,18 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     FA__CHECK(!of->has_user || a->user, "%s: user is NULL: it must point to the FA_USER_ARGS that the hooks read", of->name);
     int queries = a->batch && a->heads ? a->seqlen_q : 0; /* nothing to compute: nothing is read */
     int keys = queries ? a->seqlen_k : 0;
-    if ((status = fa__check_tensor(of, "q", &a->q, a->batch, a->heads, queries, of->head_dim, 0)) != FA_OK) return status;
-    if ((status = fa__check_tensor(of, "k", &a->k, a->batch, a->heads_kv, keys, of->head_dim, 0)) != FA_OK) return status;
-    if ((status = fa__check_tensor(of, "v", &a->v, a->batch, a->heads_kv, keys, of->head_dim_v, 0)) != FA_OK) return status;
-    if ((status = fa__check_tensor(of, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v, 1)) != FA_OK) return status;
+    const struct {
+        const char *name;
+        const fa_tensor *at;
+        int heads, seqlen, row, written;
+    } tensors[] = {{"q", &a->q, a->heads, queries, of->head_dim, 0},
+                   {"k", &a->k, a->heads_kv, keys, of->head_dim, 0},
+                   {"v", &a->v, a->heads_kv, keys, of->head_dim_v, 0},
+                   {"o", &a->o, a->heads, queries, of->head_dim_v, 1}};
+    for (int i = 0; i < 4; i++)
+        if ((status = fa__check_tensor(of->name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, tensors[i].seqlen, tensors[i].row,
+                                       of->element_bytes, 16, tensors[i].written)) != FA_OK)
+            return status;
     const struct {
         const char *name;
         const void *data;

@@ -66,18 +66,21 @@ static inline FA_UNUSED cudaError_t fa__driver(const char *function, void **cach
     return cudaSuccess;
 }
 
-/* Allows a kernel, which has no other, all shared memory of the current device: always the same, because the next thread's call may
- * come between this and the launch. By the driver's function, because cudaFuncSetAttribute() clears an error of the caller's that he
+/* The current device, and the shared memory that a block may have there. */
+FA__CALLED cudaError_t fa__most_shared(int *device, int *most) {
+    cudaError_t error = cudaGetDevice(device);
+    return error == cudaSuccess ? cudaDeviceGetAttribute(most, cudaDevAttrMaxSharedMemoryPerBlockOptin, *device) : error;
+}
+/* Allows a kernel, which has no other, that much dynamic shared memory: all that there is, not what a launch needs, because the call of
+ * another thread, which needs less, may come between this and the launch. By the driver's function, because cudaFuncSetAttribute() clears an error of the caller's that he
  * has not looked at yet. */
-FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int device) {
+FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int most) {
     enum { FA__MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
     typedef int (*set_attribute)(void *function, int attribute, int value);
     static void *set = NULL;
     cudaFunction_t function;
     void *entry;
-    int most;
-    cudaError_t error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (error == cudaSuccess) error = cudaGetFuncBySymbol(&function, kernel);
+    cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
     if (error == cudaSuccess) error = fa__driver("cuFuncSetAttribute", &set, &entry);
     if (error != cudaSuccess) return error;
     return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most) == 0 ? cudaSuccess : cudaErrorInvalidValue;
@@ -109,7 +112,7 @@ static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kerne
         if (shared_bytes > (size_t)most)
             return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
                             name, shared_bytes, most);
-        error = fa__reserve_shared(kernel, device);
+        error = fa__reserve_shared(kernel, most);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
     void *arguments[1] = {params};

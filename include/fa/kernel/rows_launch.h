@@ -91,8 +91,7 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
                                     int tensors, size_t scratch) {
     struct cudaFuncAttributes compiled;
     int device, most, major, clusters;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    cudaError_t error = fa__most_shared(&device, &most);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
     error = cudaFuncGetAttributes(&compiled, kernel);
@@ -113,14 +112,14 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
 FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
                                        size_t shared_bytes, void *params, fa_stream stream) {
     const int64_t most = INT32_MAX / 8 * 8; /* of the blocks of a launch, a multiple of a cluster; then each takes several rows */
-    int device;
+    int device, most_shared;
     cudaError_t error;
     cudaLaunchAttribute cluster;
     cudaLaunchConfig_t launch = {};
     void *arguments[1] = {params};
     if (shared_bytes > 48 * 1024) {
-        error = cudaGetDevice(&device);
-        if (error == cudaSuccess) error = fa__reserve_shared(kernel, device);
+        error = fa__most_shared(&device, &most_shared);
+        if (error == cudaSuccess) error = fa__reserve_shared(kernel, most_shared);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
     launch.gridDim = dim3((unsigned)(blocks < most ? blocks : most), 1, 1);

@@ -43,8 +43,7 @@ static inline FA_UNUSED int fa__slots_bytes(const fa__rows *r, int pieces) {
 FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights,
                                     size_t scratch) {
     int device, most, all, processors;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    cudaError_t error = fa__most_shared(&device, &most);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the properties of the device");
