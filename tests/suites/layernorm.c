@@ -939,6 +939,7 @@ int main(void) {
     equal_elements(&kinds[0], 0), equal_elements(&kinds[0], 1e-9f);
 #else
     for (int i = 0; i < KINDS; i += 5) streams(&kinds[i], 1000, &r), streams(&kinds[i], 300000, &r);
+    for (int i = 0; i < KINDS; i += 2) determinism(&kinds[i], 400001, &r); /* more than a cluster holds */
     for (int64_t cols = 64; cols <= 65536; cols *= 4) many_rows(&kinds[2], cols), many_rows(&kinds[3], cols);
     for (int i = 1; i < KINDS; i += 3) large(&kinds[i], 768, &r), large(&kinds[i], 1024, &r), large(&kinds[i], 8192, &r);
     for (int i = 2; i < KINDS; i += 3) concurrency(&kinds[i], &r);

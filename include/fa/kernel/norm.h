@@ -20,6 +20,7 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
     float *mean, *rstd; /* the backward's: NULL if they are to be computed again */
     float inverse_cols, eps;
     int plain; /* neither dropout, nor residual, nor sum (forward) */
+    int first_pass; /* of a backward: norm_any.h (GPU) */
     fa_dropout dropout;
     fa_matrix d_y, d_sum, d_x, d_residual;
     fa__sums sums;

@@ -5,6 +5,17 @@
  * are few it is latency: that of memory, of the row and of its weights, shall be seen once.
  */
 
+FA__FN FA__LOOP(_row_view) FA__LOOP(_whole)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
+    return FA__LOOP(_row_like)(fa__address(m, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), like);
+}
+
+/* What is read of a row. */
+typedef struct FA__LOOP(_source) {
+    FA__LOOP(_row_view) x, residual;
+    FA__LOOP(_row_held) held, held_residual;
+    FA__LOOP(_row_drawn) drawn;
+} FA__LOOP(_source);
+
 /* Elements that the caller's warp has, or its team if that is part of a warp. */
 FA__FN float FA__LOOP(_numbers)(const FA__PARAMS *p, const fa_team *team) {
     int more = p->rows.rest - (fa_sm80_opaque(team->thread) & ~31);

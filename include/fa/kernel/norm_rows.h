@@ -16,25 +16,10 @@ typedef struct FA__LOOP(_flight) {
 } FA__LOOP(_flight);
 
 #include <fa/kernel/norm_rows_cpu.h>
-#else
-FA__FN FA__LOOP(_row_view) FA__LOOP(_whole)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
-    return FA__LOOP(_row_like)(fa__address(m, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), like);
-}
-
-/* What is read of a row. */
-typedef struct FA__LOOP(_source) {
-    FA__LOOP(_row_view) x, residual;
-    FA__LOOP(_row_held) held, held_residual;
-    FA__LOOP(_row_drawn) drawn;
-} FA__LOOP(_source);
-
-#if FA__EVEN && FA__DIRECTIONS == FA__ROWS_FORWARD
-#include <fa/kernel/norm_even.h>
+#elif !FA__EVEN
+#include <fa/kernel/norm_any.h>
 #elif FA__DIRECTIONS == FA__ROWS_FORWARD
-#include <fa/kernel/norm_odd.h>
-#elif FA__DIRECTIONS == FA__ROWS_BACKWARD
-#include <fa/kernel/norm_sweep.h>
+#include <fa/kernel/norm_even.h>
 #else
-#include <fa/kernel/norm_slots.h>
-#endif
+#include <fa/kernel/norm_sweep.h>
 #endif

@@ -1,48 +1,51 @@
 /* norm_sweep.h: the backward of norm_rows.h on a GPU. Threads keep the weights and the sums of their columns from row to row, and have
  * the next rows on their way in shared memory. What counts is instructions: there are some 40 slots for each element.
  */
-typedef int FA__LOOP(_index);
-#include <fa/kernel/norm_vectors.h>
-
 /* Whether there are registers for what a row consists of between the two looks at it. */
-enum { FA__LOOP(_HOLDS) = FA__EVEN && FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
+enum { FA__LOOP(_HOLDS) = FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
 
-/* A row, or a segment of one, of a team: number `row`, from column `first` on. */
+/* A row of a team. */
 typedef struct FA__LOOP(_part) {
-    int64_t row, first;
+    int64_t row;
     int cols; /* 0: there is no such row */
 } FA__LOOP(_part);
 FA__FN int FA__LOOP(_column)(const fa_team *team, int piece) { return (piece * team->threads + team->thread) * FA__LOOP(_row_LENGTH); }
 
-/* Slots of a tensor: of a warp's threads one for each piece, piece by piece, so that what a thread has lies known distances apart; and
- * behind all, of each piece, one of each team for the vector in which its last one ends. */
+/* A row of a matrix. */
+typedef struct FA__LOOP(_span) {
+    char *first; /* of its elements */
+    int cols;
+} FA__LOOP(_span);
+FA__FN FA__LOOP(_span) FA__LOOP(_span_of)(const fa_matrix *m, int64_t row, int cols) {
+    FA__LOOP(_span) s;
+    s.first = (char *)fa__address(m, row, 0, sizeof(FA__ELEMENT));
+    s.cols = cols;
+    return s;
+}
+
+/* Slots of a tensor: of a warp's threads one for each piece, piece by piece, so that what a thread has lies known distances apart. */
 FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slots, int piece) {
     return (uint4 *)slots + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
-FA__FN uint4 *FA__LOOP(_behind)(unsigned char *slots, const FA__PARAMS *p, const fa_team *team, int piece) {
-    if (team->thread + 1 == team->threads) return (uint4 *)slots + FA__PIECES * (int)blockDim.x + piece * p->rows.teams + ((int)threadIdx.x >> p->rows.team_bits);
-    return FA__LOOP(_slot)(slots, piece) + (((int)threadIdx.x & 31) == 31 ? 32 * FA__PIECES - 31 : 1);
-}
-/* Starts copying a tensor's part of a row into its slots. */
-FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_reading) * r, const fa_team *team) {
+/* Starts copying a row into its slots; what is none of it becomes 0. */
+FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_span) * from, const fa_team *team) {
+    const int bytes = from->cols * (int)sizeof(FA__ELEMENT);
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
-        const int vector = piece * team->threads + team->thread;
-        FA__LOOP(_fetch)(FA__LOOP(_slot)(slots, piece), r, vector);
-        if (!FA__EVEN && team->thread + 1 == team->threads) FA__LOOP(_fetch)(FA__LOOP(_behind)(slots, p, team, piece), r, vector + 1);
-    }
-    if (!r->left) return;
-    fa_sm80_copy_commit(), fa_sm80_copy_wait(0);
-    FA__ROLL
-    for (int piece = 0; piece < FA__PIECES; piece++) {
-        const int vector = piece * team->threads + team->thread;
-        FA__LOOP(_fetch_left)(FA__LOOP(_slot)(slots, piece), r, vector);
-        if (team->thread + 1 == team->threads) FA__LOOP(_fetch_left)(FA__LOOP(_behind)(slots, p, team, piece), r, vector + 1);
+        const int at = (piece * team->threads + team->thread) * 16, left = bytes - at;
+        fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slots, piece)), from->first + (left > 0 ? at : 0), left <= 0 ? 0 : left < 16 ? left : 16, p->rows.policy);
     }
 }
 /* A piece of what is there. */
-FA__FN void FA__LOOP(_take)(float *x, unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_span) * s, const fa_team *team, int piece) {
-    FA__LOOP(_get)(x, FA__LOOP(_slot)(slots, piece), FA__LOOP(_behind)(slots, p, team, piece), s);
+FA__FN void FA__LOOP(_take)(float *x, unsigned char *slots, int piece) {
+    const uint4 word = *FA__LOOP(_slot)(slots, piece);
+    FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
+}
+/* Writes the columns from `col` on. */
+FA__FN void FA__LOOP(_put)(const FA__LOOP(_span) * to, int col, const float *x) {
+    uint32_t raw[4];
+    FA__LOOP(_row__pack)(raw, x);
+    if (col < to->cols) fa_sm80_store16(to->first + col * (int)sizeof(FA__ELEMENT), raw);
 }
 
 /* What is known of a row. */
@@ -73,16 +76,14 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
 }
 
 /* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
-FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots, fa_team *team,
-                              fa__shares *shares, float4 *kept, float *sums, float *n_kept, float *w_kept) {
+FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slots, fa_team *team, fa__shares *shares,
+                              float4 *kept, float *sums, float *n_kept, float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
-    const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
-    const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
-        FA__LOOP(_take)(x, slots, p, &s, team, piece);
-        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);
+        FA__LOOP(_take)(x, slots, piece);
+        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, piece);
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) { /* the weights come later: now there are no registers for them */
             float *sum = sums + piece * FA__LENGTH + i;
@@ -100,11 +101,6 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, const F
         wn_sum += FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
     }
     k->w = w_sum, k->wn = wn_sum;
-    if (FA__CUT && p->sums.segments > 1) {
-        const float *found = p->sums.row_values + (part->cols ? part->row : 0);
-        k->w = found[2 * p->rows.rows], k->wn = found[3 * p->rows.rows];
-        return;
-    }
     if (team->threads <= 32) {
         if (FA__CENTERED) k->w = FA__LOOP(_reduce_lanes_sum)(k->w, team);
         k->wn = FA__LOOP(_reduce_lanes_sum)(k->wn, team);
@@ -130,10 +126,7 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
                              const fa_team *team, float4 *kept, const float *n_kept, const float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const float by = -k->wn * k->rstd * k->rstd, base = -k->w * k->rstd;
-    const FA__LOOP(_span) s = FA__LOOP(_span_of)(&p->sum, part->row, part->first, part->cols);
-    const FA__LOOP(_span) d_y = FA__LOOP(_span_of)(&p->d_y, part->row, part->first, part->cols);
-    const FA__LOOP(_span) d_sum = FA__LOOP(_span_of)(&p->d_sum, part->row, part->first, part->cols);
-    const FA__LOOP(_span) d_x = FA__LOOP(_span_of)(&p->d_x, part->row, part->first, part->cols);
+    const FA__LOOP(_span) d_x = FA__LOOP(_span_of)(&p->d_x, part->row, part->cols);
     const int drops = p->dropout.threshold > 0 && p->d_x.data;
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH];
 #define FA__GRADIENT(held)                                                                                                                                       \
@@ -141,35 +134,35 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(n_kept[piece * FA__LENGTH + i], -k->wn * k->rstd, fmaf(w_kept[piece * FA__LENGTH + i], k->rstd, base)); \
     } else {                                                                                                                                                     \
-        FA__LOOP(_take)(x, slots, p, &s, team, piece);                                                                                                           \
-        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, p, &d_y, team, piece);                                                                                    \
+        FA__LOOP(_take)(x, slots, piece);                                                                                                                        \
+        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, piece);                                                                                                   \
         FA__LOOP(_kept)(gamma, kept, piece);                                                                                                                     \
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(d[i] * gamma[i], k->rstd, FA__CENTERED ? fmaf(x[i] - k->mean, by, base) : x[i] * by);                   \
     }                                                                                                                                                            \
     if (p->d_sum.data) {                                                                                                                                         \
-        FA__LOOP(_take)(d, slots + 2 * p->rows.slot_bytes, p, &d_sum, team, piece);                                                                              \
+        FA__LOOP(_take)(d, slots + 2 * p->rows.slot_bytes, piece);                                                                                               \
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] += d[i];                                                                                                       \
     }
-    if (FA__EVEN && !p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
+    if (!p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
         if (!p->d_x.data) return;
         enum { FA__TOGETHER = FA__LOOP(_HOLDS) ? FA__PIECES : 2 };
         _Pragma("unroll FA__TOGETHER") for (int piece = 0; piece < FA__PIECES; piece++) {
             FA__GRADIENT(FA__LOOP(_HOLDS))
-            FA__LOOP(_put)(&d_x, team, FA__LOOP(_column)(team, piece), x);
+            FA__LOOP(_put)(&d_x, FA__LOOP(_column)(team, piece), x);
         }
         return;
     }
-    const FA__LOOP(_span) d_residual = FA__LOOP(_span_of)(&p->d_residual, part->row, part->first, part->cols);
+    const FA__LOOP(_span) d_residual = FA__LOOP(_span_of)(&p->d_residual, part->row, part->cols);
     const FA__LOOP(_row_view) columns = FA__LOOP(_row_at)(NULL, part->cols, team);
-    const FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&columns, (uint64_t)(part->row * p->rows.cols + part->first), &p->dropout);
+    const FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&columns, (uint64_t)(part->row * p->rows.cols), &p->dropout);
     FA__ROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         FA__GRADIENT(0)
-        if (p->d_residual.data) FA__LOOP(_put)(&d_residual, team, FA__LOOP(_column)(team, piece), x);
+        if (p->d_residual.data) FA__LOOP(_put)(&d_residual, FA__LOOP(_column)(team, piece), x);
         if (drops) FA__LOOP(_row_dropout)(x, &columns, piece, &drawn);
-        if (p->d_x.data) FA__LOOP(_put)(&d_x, team, FA__LOOP(_column)(team, piece), x);
+        if (p->d_x.data) FA__LOOP(_put)(&d_x, FA__LOOP(_column)(team, piece), x);
     }
 #undef FA__GRADIENT
 }

@@ -26,8 +26,8 @@ typedef struct fa__rows {
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
     int whole;          /* and are of whole vectors of 16 bytes; of segments, also fill what their teams hold, unless FA__CUT_PARTIAL (GPU) */
     int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
+    int chunk;          /* columns of a row that a block has in its slots at a time (norm_any.h) */
     int tensors;        /* that are held, of kernels with sums (GPU) */
-    int chunk;          /* pieces of a row that are in the slots at a time (norm_slots.h) */
     int rounds, rest;   /* vectors of an even row that every thread of a team has, and threads that have one more (GPU) */
     int none[2];        /* zeros, which the compiler does not know (GPU) */
     int64_t rows_an_item; /* CPU */
@@ -51,6 +51,7 @@ typedef struct fa__sums {
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
     int whole;        /* rows are of whole vectors, and not cut (GPU) */
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
+    size_t shared_bytes; /* of shared memory in a block (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
     float *row_values; /* (known, rows), in the workspace: what is found out about whole rows before (GPU) */
     int known;         /* values of a row: its statistics, if they are missing; all, 4, if it has several segments (GPU) */

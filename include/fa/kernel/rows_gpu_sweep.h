@@ -61,43 +61,29 @@
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
-/* Rows that begin anywhere. */
-#define FA__VARIANT _odd
-#define FA__DIRECTIONS FA__ROWS_FORWARD
+/* Any other rows, in shared memory, or, if they are too long for that, read again; and the backward of such rows. */
+#define FA__VARIANT _any
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
-#define FA_PIECES 4
-#include <fa/kernel/rows_gpu_parts.h>
-FA__KERNEL(_forward, FA__ODD_THREADS, FA__ODD_RESIDENT) {
-#if !FA__HOST_PASS
-    FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0};
-    fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
-    FA__LOOP(_forward)(&p, (int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits), &team, &place);
-#endif
-}
-#undef FA__LOOP
-#undef FA__VARIANT
-
-/* Any other rows: in shared memory, or, if they are too long for that, read again. */
-#define FA__VARIANT _slots
-#define FA_COLS FA__ROW_COLS(16)
-#define FA_THREADS 1
-#define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_parts.h>
-#define FA__SLOT_KERNEL(direction)                                                                                            \
-    FA__KERNEL(direction, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({                                          \
-        FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0}; \
-        fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks); \
-        FA__LOOP(_reduce__greet)(&team, place.shared);                                                                        \
-        team.whole = p.rows.whole;                                                                                            \
-        const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;           \
-        int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;                                                          \
-        for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams) FA__LOOP(direction)(&p, row + mine, &team, &place); \
-    })
-FA__SLOT_KERNEL(_forward)
-FA__SLOT_KERNEL(_first_pass)
-#undef FA__SLOT_KERNEL
+#define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0}
+FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
+    FA__LOOP(_place) place = FA__ANY_PLACE;
+    fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
+    FA__LOOP(_reduce__greet)(&team, place.shared);
+    const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;
+    int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;
+    for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams) FA__LOOP(_forward)(&p, row + mine, &team, &place);
+})
+FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
+    FA__LOOP(_place) place = FA__ANY_PLACE;
+    fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
+    const int64_t worker = (int)blockIdx.x / p.sums.segments, first = (int)blockIdx.x % p.sums.segments * p.sums.length, row = worker * p.rows.teams;
+    const int64_t step = p.sums.workers * p.rows.teams;
+    FA__LOOP(_backward)(&p, row + ((int)threadIdx.x >> p.rows.team_bits), first, worker, (int)((p.rows.rows - row + step - 1) / step), &team, &place);
+})
+#undef FA__ANY_PLACE
 #undef FA__LOOP
 #undef FA__VARIANT
 
@@ -105,15 +91,9 @@ FA__SLOT_KERNEL(_first_pass)
 
 #define FA__VARIANT _sweep
 #define FA__PIECES FA__SWEEP_EVEN
-#define FA__WHOLE 2
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 #define FA__VARIANT _sweep_fast
 #define FA__PIECES FA__SWEEP_FAST
-#define FA__WHOLE 2
-#include <fa/kernel/rows_gpu_sweep_kernel.h>
-#define FA__VARIANT _sweep_any
-#define FA__PIECES FA__SWEEP_ANY
-#define FA__WHOLE 0
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 
 #define FA__SWEEP_SCRATCH sizeof(fa__shares)
@@ -146,10 +126,20 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.known = p->rstd ? 0 : 2;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, FA__SWEEP_SCRATCH);
+    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, FA__SWEEP_SCRATCH,
+                          sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
-FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stream stream) {
+/* Rows of any kind. */
+FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, fa_stream stream) {
+    const char *name = FA__STR(FA__ROWS());
+    const void *kernel = (const void *)FA__ROWS(_any_kernel_forward);
+    size_t shared_bytes;
+    fa_status status = fa__rows_any(&p->rows, name, kernel, (int)sizeof(FA__ELEMENT), 1 + (p->sum.data != NULL), sizeof(FA__ROWS(_any_reduce_shared)), &shared_bytes);
+    return status != FA_OK ? status : fa__launch_rows(name, kernel, &p->rows, shared_bytes, p, stream);
+}
+
+FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
@@ -185,18 +175,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, int aligned, fa_stre
         const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams; /* of a block */
         return fa__launch_blocks(name, ways[i].kernel, (p->rows.rows + rows - 1) / rows, p->rows.threads * p->rows.teams, 1, 0, p, stream);
     }
-    const int64_t needed = (fa__row_vectors(&p->rows, element, 1) + 3) / 4;
-    if (!p->rows.even && needed <= FA__ODD_THREADS && p->dropout.threshold == 0 && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0) {
-        fa__rows_teams(&p->rows, needed, 128);
-        p->rows.slot_bytes = fa__slots_bytes(&p->rows, 4);
-        return fa__launch_rows(name, (const void *)FA__ROWS(_odd_kernel_forward), &p->rows,
-                               sizeof(FA__ROWS(_odd_reduce_shared)) + (size_t)p->rows.tensors * (size_t)p->rows.slot_bytes, p, stream);
-    }
-    const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
-    const void *slots = (const void *)FA__ROWS(_slots_kernel_forward);
-    fa_status status = fa__rows_slots(&p->rows, name, slots, element, aligned, scratch);
-    if (status != FA_OK) return status;
-    return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)p->rows.tensors * (size_t)p->rows.slot_bytes, p, stream);
+    return FA__ROWS(__run_any)(p, stream);
 }
 
 /* The statistics of a backward that are missing, by a forward without results. */
@@ -208,35 +187,32 @@ FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream)
     forward.residual.data = forward.sum.data = forward.y.data = NULL;
     forward.dropout.threshold = 0;
     forward.rows.tensors = forward.plain = 1;
-    return FA__ROWS(__run_forward)(&forward, fa__aligned(p->sum, (int)sizeof(FA__ELEMENT)), stream);
+    return FA__ROWS(__run_forward)(&forward, stream);
 }
 
 /* A first pass over rows that are swept by segments. */
 FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream stream) {
-    const char *name = FA__STR(FA__ROWS());
-    const void *kernel = (const void *)FA__ROWS(_slots_kernel_first_pass);
-    const size_t scratch = sizeof(FA__ROWS(_slots_reduce_shared));
-    FA__PARAMS whole = *p;
-    fa_status status = fa__rows_split(&whole.rows, name, kernel, (int)sizeof(FA__ELEMENT), 1, 2, scratch);
-    if (status != FA_OK) return status;
-    whole.rows.team_bits = 30;
-    whole.rows.slot_bytes = FA__SLOT_CHUNK * FA__SLOT_THREADS * 16; /* it looks at them once */
-    return fa__launch_rows(name, kernel, &whole.rows, scratch + 2 * (size_t)whole.rows.slot_bytes, &whole, stream);
+    FA__PARAMS first = *p;
+    first.x = p->sum;
+    first.residual = p->d_y;
+    first.dropout.threshold = 0;
+    first.rows.tensors = 2;
+    first.first_pass = 1;
+    return FA__ROWS(__run_any)(&first, stream);
 }
 
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
-    (void)threads;
-    if (!backward) return FA__ROWS(__run_forward)(p, aligned, stream);
+    (void)aligned, (void)threads;
+    if (!backward) return FA__ROWS(__run_forward)(p, stream);
     fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT));
-    const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_sweep_any_kernel_backward)
+    const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_any_kernel_backward)
                          : p->sums.pieces == FA__SWEEP_FAST ? (const void *)FA__ROWS(_sweep_fast_kernel_backward)
                                                             : (const void *)FA__ROWS(_sweep_kernel_backward);
     fa_status status = !p->rstd && p->rows.rows > 0 ? FA__ROWS(__run_statistics)(p, stream) : FA_OK;
     if (status == FA_OK && p->sums.segments > 1 && p->rows.rows > 0) status = FA__ROWS(__run_first_pass)(p, stream);
     if (status == FA_OK && p->rows.rows > 0)
-        status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments, p->rows.threads * p->rows.teams, 1,
-                                   FA__SWEEP_SCRATCH + (size_t)p->sums.weights_bytes + (size_t)(p->sums.stages * p->rows.tensors) * (size_t)p->rows.slot_bytes, p, stream);
+        status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments, p->rows.threads * p->rows.teams, 1, p->sums.shared_bytes, p, stream);
     if (status == FA_OK && p->sums.wanted)
         status = fa__launch_blocks(name, (const void *)FA__ROWS(_add_kernel), (p->rows.cols + 31) / 32 * FA__SUMS, 32 * FA__ADD_WARPS, 1, 0,
                                    p, stream);

@@ -1,13 +1,12 @@
-/* rows_gpu_sweep_kernel.h: the sweep of the backward, by threads that have FA__PIECES vectors of 16 bytes of each tensor of a
- * row. FA__WHOLE 2: rows are known to be of whole vectors on boundaries of 16 bytes; 0: any. */
+/* rows_gpu_sweep_kernel.h: the sweep of the backward over rows of whole vectors of 16 bytes on such boundaries, by threads that have
+ * FA__PIECES of these of each tensor of a row. */
 #define FA__DIRECTIONS FA__ROWS_BACKWARD
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_PIECES FA__PIECES
-#define FA_WHOLE FA__WHOLE
-#define FA__EVEN (FA__WHOLE > 0)
-#define FA__CUT !FA__WHOLE
+#define FA_WHOLE 2
+#define FA__EVEN 1
 #include <fa/kernel/rows_gpu_parts.h>
 
 #if !FA__HOST_PASS
@@ -26,17 +25,15 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     unsigned char *slots = (unsigned char *)kept + p.sums.weights_bytes;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
     const int mine = (int)threadIdx.x >> p.rows.team_bits, stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
-    int64_t segment = 0, worker = (int)blockIdx.x;
-    if (!FA__WHOLE && p.sums.segments > 1) segment = worker % p.sums.segments, worker /= p.sums.segments;
-    const int64_t first = FA__WHOLE ? 0 : segment * p.sums.length, left = p.rows.cols - first;
-    const int cols = FA__WHOLE ? (int)p.rows.cols : (int)(left < p.sums.length ? left : p.sums.length), step = (int)p.sums.workers * p.rows.teams;
+    const int64_t worker = (int)blockIdx.x;
+    const int cols = (int)p.rows.cols, step = (int)p.sums.workers * p.rows.teams;
     FA__UNROLL
     for (int i = 0; i < FA__SUMS * FA__HELD; i++) sums[i] = 0.0f;
     FA__ROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         const int col = FA__LOOP(_column)(&team, piece);
         FA__UNROLL
-        for (int i = 0; i < FA__LENGTH; i++) w[i] = p.gamma && col + i < cols ? fa_load_element(p.gamma, first + col + i, FA_WEIGHT_DTYPE) : 1.0f;
+        for (int i = 0; i < FA__LENGTH; i++) w[i] = p.gamma && col + i < cols ? fa_load_element(p.gamma, col + i, FA_WEIGHT_DTYPE) : 1.0f;
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i += 4) FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32] = make_float4(w[i], w[i + 1], w[i + 2], w[i + 3]);
     }
@@ -51,30 +48,23 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     for (int i = 1 - stages; i < turns; i++) {
         unsigned char *empty = slots + here * stage_bytes;
         const int started = i + stages - 1;
-#if !FA__WHOLE /* others look at what a thread has copied */
-        fa_sm80_copy_wait(stages - 2);
-        if (team.threads > 32) fa_sm80_barrier();
-        else fa_sm80_warp_barrier();
-#endif
         if (started < turns) {
             const int64_t row = begin + (int64_t)started * step;
-            enum { FA__AT_ONCE = FA__WHOLE ? 3 : 1 };
-            _Pragma("unroll FA__AT_ONCE") for (int tensor = 0; tensor < 3; tensor++) {
+            FA__UNROLL
+            for (int tensor = 0; tensor < 3; tensor++) {
                 if (tensor == 2 && p.rows.tensors == 2) break;
-                const FA__LOOP(_reading) r = FA__LOOP(_read)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, &p, row, first, started < rows ? cols : 0);
-                FA__LOOP(_bring)(empty + tensor * p.rows.slot_bytes, &p, &r, &team);
+                const FA__LOOP(_span) from = FA__LOOP(_span_of)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, row, started < rows ? cols : 0);
+                FA__LOOP(_bring)(empty + tensor * p.rows.slot_bytes, &p, &from, &team);
             }
         }
         fa_sm80_copy_commit();
         here = here + 1 == stages ? 0 : here + 1;
         if (i < 0) continue;
-        const FA__LOOP(_part) part = {begin + (int64_t)i * step, first, i < rows ? cols : 0};
+        const FA__LOOP(_part) part = {begin + (int64_t)i * step, i < rows ? cols : 0};
         now = next;
         FA__LOOP(_peek)(&next, &p, part.row + step, i + 1 < rows);
-#if FA__WHOLE
         fa_sm80_copy_wait(stages - 1);
-#endif
-        FA__LOOP(_sum_up)(&now, &p, &part, slots + here * stage_bytes, &team, shares, kept, sums, n, w);
+        FA__LOOP(_sum_up)(&now, &p, slots + here * stage_bytes, &team, shares, kept, sums, n, w);
         /* Addresses are made anew: kept, they would take registers that there are not. */
         fa_team same = team;
         same.thread = fa_sm80_opaque(team.thread);
@@ -82,11 +72,11 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     }
     if (!p.sums.partial) return;
 
-    if (FA__WHOLE && FA__PIECES == FA__SWEEP_FAST && p.rows.teams == 1) { /* 5 % for 4,096 rows, but code */
+    if (FA__PIECES == FA__SWEEP_FAST && p.rows.teams == 1) { /* 5 % for 4,096 rows, but code */
         FA__UNROLL
         for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) {
             const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
-            if (col < cols) *FA__LOOP(_partial)(&p, worker, i, first + col) = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+            if (col < cols) *FA__LOOP(_partial)(&p, worker, i, col) = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
         }
         return;
     }
@@ -107,11 +97,10 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
             one += p.rows.threads;
             sum = make_float4(sum.x + one->x, sum.y + one->y, sum.z + one->z, sum.w + one->w);
         }
-        if (col < cols) *FA__LOOP(_partial)(&p, worker, i, first + col) = sum;
+        if (col < cols) *FA__LOOP(_partial)(&p, worker, i, col) = sum;
     }
 #endif
 }
 #undef FA__LOOP
 #undef FA__VARIANT
 #undef FA__PIECES
-#undef FA__WHOLE

@@ -111,10 +111,9 @@ FA__DEVICE uint32_t fa_sm80_max_bf16(uint32_t a, uint32_t b) {
 
 /* ---- across a warp ---- */
 
-/* The value of the lane whose number differs in `bit`, and of the lane before (lane 0: its own). */
+/* The value of the lane whose number differs in `bit`. */
 FA__DEVICE uint32_t fa_sm80_shuffle(uint32_t x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
 FA__DEVICE float fa_sm80_shuffle_f32(float x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
-FA__DEVICE uint32_t fa_sm80_shuffle_up(uint32_t x) { return __shfl_up_sync(0xFFFFFFFFu, x, 1); }
 /* All lanes of the warp; what they have written each of them sees. */
 FA__DEVICE void fa_sm80_warp_barrier(void) { __syncwarp(); }
 
