@@ -47,8 +47,8 @@
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. Results are the same every time, and with any number of threads: there are no
- * atomics. Those of a row do not depend on other rows. Sums over rows are added in an order that depends on their number and the
- * device.
+ * atomics. Those of a row do not depend on other rows. Sums over rows are added in an order that depends on their number, on
+ * the device, and on which matrices there are, and how they are aligned.
  *
  * Arithmetic is in fp32; y is computed from the sum before that is rounded. The variance is that about the mean, however far from 0 that is.
  * Of dropout see fa/philox.h: element (row, col) is

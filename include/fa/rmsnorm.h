@@ -47,8 +47,8 @@
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. Results are the same every time, and with any number of threads: there are no
- * atomics. Those of a row do not depend on other rows. d_gamma is added in an order that depends on the number of rows and
- * the device.
+ * atomics. Those of a row do not depend on other rows. d_gamma is added in an order that depends on the number of rows, on
+ * the device, and on which matrices there are, and how they are aligned.
  *
  * Arithmetic is in fp32; y is computed from the sum before that is rounded. Of dropout see fa/philox.h: element (row, col) is
  * number row * cols + col. A written matrix may be one of those read, with the same stride (y or sum may be x or residual; d_x

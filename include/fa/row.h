@@ -76,8 +76,6 @@
  *                                            reads it (CPU)
  *     NAME_renew(held, none)                 of words in registers: from now on NAME_get() makes floats anew; none is a 0 that the
  *                                            compiler does not know (GPU)
- *     NAME_bring(slot, view, piece)          starts reading a piece of one vector into a slot of the caller's; what is none of the row
- *                                            becomes 0 (GPU)
  *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds one
  *     int NAME_keeps(view, tensors)          whether the floats of so many rows are better kept than got again: NAME_KEPT
  *                                            pieces at most if that is one row, else one

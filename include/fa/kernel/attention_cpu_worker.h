@@ -55,14 +55,15 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
 #endif
 
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
-/* Asks for the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed. */
+/* Asks for the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed, in the second-level cache, since the first
+ * one has no room for it beside S and the product. */
 FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
     const fa_attention_args *a = &p->args;
     const FA__ELEMENT *bias =
         (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
     for (int row = box.queries.begin; row < box.queries.end; row++)
         for (int key = box.keys.begin; key < box.keys.end; key += 64 / (int)sizeof *bias)
-            __builtin_prefetch(bias + row * a->bias_stride_query + key);
+            __builtin_prefetch(bias + row * a->bias_stride_query + key, 0, 2);
 }
 
 /* The hook fa_bias for whole vectors of rows: its rows lie across them, so that a loop over it would gather. */

@@ -19,7 +19,7 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
     const void *gamma, *beta;
     float *mean, *rstd; /* the backward's: NULL if they are to be computed again */
     float inverse_cols, eps;
-    int plain; /* neither dropout, nor residual, nor sum (forward) */
+    int plain; /* neither dropout, nor residual, nor sum; of the backward: one result, without dropout */
     int first_pass; /* of a backward: norm_any.h (GPU) */
     fa_dropout dropout;
     fa_matrix d_y, d_sum, d_x, d_residual;
@@ -96,7 +96,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + summed;
     p->inverse_cols = a->cols > 0 ? 1.0f / (float)a->cols : 0.0f;
     p->eps = a->eps;
-    p->plain = !summed && !source_is_sum;
+    p->plain = backward ? !a->d_residual.data && !(a->dropout > 0.0f && a->d_x.data) : !summed && !source_is_sum;
     p->dropout = fa_dropout_of(a->dropout, a->seed, a->offset);
     return FA_OK;
 }
@@ -134,8 +134,9 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
     size_t most = 0;
-    for (int even = 0; even < 2; even++) { /* whatever the matrices look like, and without statistics */
-        p.rows.even = even && args->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
+    for (int way = 0; way < 3; way++) { /* whatever the matrices look like, and without statistics */
+        p.rows.even = way > 0 && args->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
+        p.plain = way > 1;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
         const size_t bytes = fa__sums_bytes(&p.sums, &p.rows);
         if (bytes > most) most = bytes;

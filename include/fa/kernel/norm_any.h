@@ -51,9 +51,10 @@ FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uin
         else fa_sm80_copy16_of(fa_sm80_shared_address(slot + at), s->from + at, left, policy);
     }
 }
-/* Vector `v` of the columns of a slot, of which `left` are left from there on; what is behind them is `missing`. */
+/* Vector `v` of the columns of a slot, of which `left` are left from there on; what is behind them is `missing`. Without any it is the first one:
+ * behind a slot another may be written. */
 FA__FN void FA__LOOP(_see)(float *x, const unsigned char *slot, int v, int phase, int left, float missing) {
-    const uint4 *from = (const uint4 *)slot + v;
+    const uint4 *from = (const uint4 *)slot + (left > 0 ? v : 0);
     uint4 word = from[0];
     uint32_t raw[8] = {word.x, word.y, word.z, word.w};
     if (phase) {
@@ -85,8 +86,12 @@ FA__FN void FA__LOOP(_send)(const unsigned char *slot, const FA__LOOP(_span) * s
     FA__LOOP(_meet)(c);
     FA__ROLL
     for (int at = (s->phase ? 0 : s->bytes & ~15) + 16 * c->thread; at < s->bytes; at += 16 * c->threads) {
-        if (at >= s->phase && at + 16 <= s->bytes) fa_sm80_store16(s->from + at, (const uint32_t *)(slot + at));
-        else FA__LOOP(_copy)(s->from, slot, at > s->phase ? at : s->phase, at + 16 < s->bytes ? at + 16 : s->bytes);
+        if (at >= s->phase && at + 16 <= s->bytes) {
+            const uint4 word = *(const uint4 *)(slot + at);
+            fa_sm80_store16(s->from + at, (const uint32_t *)&word);
+        } else {
+            FA__LOOP(_copy)(s->from, slot, at > s->phase ? at : s->phase, at + 16 < s->bytes ? at + 16 : s->bytes);
+        }
     }
     FA__LOOP(_meet)(c);
 }
@@ -96,7 +101,7 @@ FA__FN void FA__LOOP(_weights)(float *w, const void *row, int64_t col, int left,
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_VECTOR); i++) w[i] = missing;
     if (!row) return;
-    if (left >= FA__LOOP(_VECTOR) && ((uintptr_t)from & 15) == 0) {
+    if (left >= FA__LOOP(_VECTOR) && ((uintptr_t)from & (unsigned)(4 * fa_dtype_bytes(FA_WEIGHT_DTYPE) - 1)) == 0) {
         FA__UNROLL
         for (int i = 0; i < FA__LOOP(_VECTOR); i += 4) {
             uint32_t words[4];
@@ -132,9 +137,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int64_t share = ((p->rows.cols + team->blocks - 1) / team->blocks + FA__LENGTH - 1) / FA__LENGTH * FA__LENGTH, begin = team->block * share;
     const int64_t stop = begin + share < p->rows.cols ? begin + share : p->rows.cols, end = there ? stop : begin;
     const float scale = p->dropout.threshold > 0 ? p->dropout.scale : 1.0f;
-    const int tensors = p->rows.tensors, held = tensors + 1 + (p->sum.data != NULL);
+    const int held = p->rows.tensors + (p->y.data != NULL) + (p->sum.data != NULL);
     unsigned char *const slots = place->slots + ((int)threadIdx.x >> p->rows.team_bits) * held * p->rows.slot_bytes;
-    unsigned char *const of_y = slots + tensors * p->rows.slot_bytes, *const of_sum = of_y + p->rows.slot_bytes;
+    unsigned char *const of_sum = slots + p->rows.tensors * p->rows.slot_bytes, *const of_y = slots + (held - 1) * p->rows.slot_bytes;
     float mean = first_pass && FA__CENTERED && there ? p->mean[row] : 0.0f, rstd = first_pass && there ? p->rstd[row] : 0.0f;
     float number = 0.0f, middle = 0.0f, sum = 0.0f, squares = 0.0f; /* of what a thread sees; sums are relative to `middle` */
     int fresh = 1;
@@ -210,11 +215,19 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             const float off = fabsf(middle) < INFINITY ? sum * fa__reciprocal(number) : 0.0f; /* an infinite mean, not NaN, if a number is */
             squares = fmaf(-off, sum, squares), middle += off, sum = number * p->inverse_cols * middle;
         }
-        if (known) squares = number > 0.0f ? fmaf(number * (middle - mean), middle - mean, squares < 0.0f ? 0.0f : squares) : 0.0f; /* NaN remains */
-        /* First the row's mean, then the squares about it. */
+        if (known) { /* NaN remains */
+            sum = number > 0.0f ? number * (middle - mean) : 0.0f;
+            squares = number > 0.0f ? fmaf(sum, middle - mean, squares < 0.0f ? 0.0f : squares) : 0.0f;
+        }
+        /* First the row's mean, nearly; then what it is off, and the squares about it. */
         float all = look == FA__MEAN ? sum : sum * p->inverse_cols, all_squares = squares * p->inverse_cols;
         FA__LOOP(_reduce_sum2)(&all, &all_squares, team, place->shared);
-        if (look == FA__MEAN || first_pass) mean = all;
+        if (known && fabsf(all) < INFINITY) {
+            mean += all, all_squares = fmaf(-all, all, all_squares);
+            if (all_squares < 0.0f) all_squares = 0.0f;
+        } else if (look == FA__MEAN || first_pass) {
+            mean = all;
+        }
         rstd = first_pass ? all_squares : fa__rsqrt(all_squares + p->eps);
         if (look < FA__SQUARES || !there || team->thread > 0) continue;
         float *means = first_pass ? p->sums.row_values + 2 * p->rows.rows : p->mean, *others = first_pass ? means + p->rows.rows : p->rstd;
@@ -223,14 +236,14 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 }
 
-/* A team's rows, from number `row` on, `turns` of which all teams of a block have, and their columns from `first` on, of which a thread has a
- * vector. The next row is under way while one is looked at. */
-FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, int64_t first, int64_t worker, int turns, fa_team *team, FA__LOOP(_place) * place) {
+/* A worker's rows, and of these the columns of a segment, of which a thread has a vector. The next row is under way while one is looked at. */
+FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t segment, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__ALL = FA__SUMS * FA__LENGTH };
     const FA__LOOP(_crew) crew = FA__LOOP(_crew_of)(team);
+    const int64_t first = segment * p->sums.length, begin = worker * p->rows.teams, step = p->sums.workers * p->rows.teams;
     const int own = (int)(p->rows.cols - first < p->sums.length ? p->rows.cols - first : p->sums.length), teams = p->rows.teams, v = crew.thread;
     const int mine = (int)threadIdx.x >> p->rows.team_bits, stage = p->rows.tensors * p->rows.slot_bytes;
-    const int64_t step = p->sums.workers * teams;
+    const int turns = (int)((p->rows.rows - begin + step - 1) / step); /* the same for all teams of a block */
     unsigned char *const slots = place->slots + mine * (2 * stage + p->rows.slot_bytes), *const result = slots + 2 * stage;
     float sums[FA__ALL], n[FA__LENGTH], w[FA__LENGTH], gamma[FA__LENGTH];
     FA__UNROLL
@@ -238,7 +251,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, int64_t first,
     FA__LOOP(_weights)(gamma, p->gamma, first + v * FA__LENGTH, own - v * FA__LENGTH, 1.0f);
     FA__ROLL
     for (int turn = -1; turn < turns; turn++) {
-        const int64_t coming = row + (turn + 1) * step, here = row + turn * step;
+        const int64_t here = begin + mine + turn * step, coming = here + step;
         const int there = turn >= 0 && here < p->rows.rows, left = there ? own - v * FA__LENGTH : 0;
         unsigned char *now = slots + (turn & 1) * stage;
         fa_sm80_copy_wait(0);

@@ -12,12 +12,12 @@ typedef struct FA__LOOP(_part) {
 FA__FN int FA__LOOP(_column)(const fa_team *team, int piece) { return (piece * team->threads + team->thread) * FA__LOOP(_row_LENGTH); }
 
 /* A row of a matrix. */
-typedef struct FA__LOOP(_span) {
+typedef struct FA__LOOP(_line) {
     char *first; /* of its elements */
     int cols;
-} FA__LOOP(_span);
-FA__FN FA__LOOP(_span) FA__LOOP(_span_of)(const fa_matrix *m, int64_t row, int cols) {
-    FA__LOOP(_span) s;
+} FA__LOOP(_line);
+FA__FN FA__LOOP(_line) FA__LOOP(_line_of)(const fa_matrix *m, int64_t row, int cols) {
+    FA__LOOP(_line) s;
     s.first = (char *)fa__address(m, row, 0, sizeof(FA__ELEMENT));
     s.cols = cols;
     return s;
@@ -28,12 +28,12 @@ FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slots, int piece) {
     return (uint4 *)slots + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
 /* Starts copying a row into its slots; what is none of it becomes 0. */
-FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_span) * from, const fa_team *team) {
+FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_line) * from, const fa_team *team) {
     const int bytes = from->cols * (int)sizeof(FA__ELEMENT);
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         const int at = (piece * team->threads + team->thread) * 16, left = bytes - at;
-        fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slots, piece)), from->first + (left > 0 ? at : 0), left <= 0 ? 0 : left < 16 ? left : 16, p->rows.policy);
+        fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slots, piece)), from->first + (left > 0 ? at : 0), left > 0 ? 16 : 0, p->rows.policy);
     }
 }
 /* A piece of what is there. */
@@ -42,7 +42,7 @@ FA__FN void FA__LOOP(_take)(float *x, unsigned char *slots, int piece) {
     FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
 }
 /* Writes the columns from `col` on. */
-FA__FN void FA__LOOP(_put)(const FA__LOOP(_span) * to, int col, const float *x) {
+FA__FN void FA__LOOP(_put)(const FA__LOOP(_line) * to, int col, const float *x) {
     uint32_t raw[4];
     FA__LOOP(_row__pack)(raw, x);
     if (col < to->cols) fa_sm80_store16(to->first + col * (int)sizeof(FA__ELEMENT), raw);
@@ -126,7 +126,7 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
                              const fa_team *team, float4 *kept, const float *n_kept, const float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const float by = -k->wn * k->rstd * k->rstd, base = -k->w * k->rstd;
-    const FA__LOOP(_span) d_x = FA__LOOP(_span_of)(&p->d_x, part->row, part->cols);
+    const FA__LOOP(_line) d_x = FA__LOOP(_line_of)(&p->d_x, part->row, part->cols);
     const int drops = p->dropout.threshold > 0 && p->d_x.data;
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH];
 #define FA__GRADIENT(held)                                                                                                                                       \
@@ -145,7 +145,7 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] += d[i];                                                                                                       \
     }
-    if (!p->d_residual.data && !drops) { /* without branches, for the compiler to mix pieces */
+    if (FA__PIECES == FA__SWEEP_FAST || (!p->d_residual.data && !drops)) { /* without branches, for the compiler to mix pieces */
         if (!p->d_x.data) return;
         enum { FA__TOGETHER = FA__LOOP(_HOLDS) ? FA__PIECES : 2 };
         _Pragma("unroll FA__TOGETHER") for (int piece = 0; piece < FA__PIECES; piece++) {
@@ -154,7 +154,7 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         }
         return;
     }
-    const FA__LOOP(_span) d_residual = FA__LOOP(_span_of)(&p->d_residual, part->row, part->cols);
+    const FA__LOOP(_line) d_residual = FA__LOOP(_line_of)(&p->d_residual, part->row, part->cols);
     const FA__LOOP(_row_view) columns = FA__LOOP(_row_at)(NULL, part->cols, team);
     const FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&columns, (uint64_t)(part->row * p->rows.cols), &p->dropout);
     FA__ROLL

@@ -25,7 +25,7 @@ typedef struct fa__rows {
     int64_t rows, cols;
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
     int whole;          /* and are of whole vectors of 16 bytes; of segments, also fill what their teams hold, unless FA__CUT_PARTIAL (GPU) */
-    int slot_bytes;     /* of shared memory in a block for each tensor that is held; 0: they are read again (GPU) */
+    int slot_bytes;     /* of shared memory in a block, or a team of norm_any.h, for each tensor that is held; 0: they are read again (GPU) */
     int chunk;          /* columns of a row that a block has in its slots at a time (norm_any.h) */
     int tensors;        /* that are held, of kernels with sums (GPU) */
     int rounds, rest;   /* vectors of an even row that every thread of a team has, and threads that have one more (GPU) */
@@ -39,7 +39,7 @@ typedef struct fa__rows {
 #define FA__ROWS_BACKWARD 2
 
 /* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker adds up those of the rows that it takes,
- * in an order that depends on the sizes and the device alone, and in the end those of all workers are added. */
+ * in an order that depends on the sizes, the device, and which matrices there are and where, and in the end those of all workers are added. */
 typedef struct fa__sums {
     int count;        /* FA__SUMS */
     int wanted;       /* by anybody */

@@ -2,7 +2,7 @@
  *
  * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes or a block, with kernels of their own where
  * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the first-level cache. Rows that begin
- * anywhere are held in registers, too, by way of shared memory, and longer ones in shared memory, by a block or a cluster.
+ * anywhere, and longer ones, are held in shared memory, by lanes, a block or a cluster.
  *
  * Backward: blocks stay. A team takes row after row, of which the next ones are on their way into shared memory. A thread has
  * the same columns in every row, whose weights it keeps in shared memory, and whose sums in registers. In the end the teams of
@@ -79,9 +79,7 @@ FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
 FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
-    const int64_t worker = (int)blockIdx.x / p.sums.segments, first = (int)blockIdx.x % p.sums.segments * p.sums.length, row = worker * p.rows.teams;
-    const int64_t step = p.sums.workers * p.rows.teams;
-    FA__LOOP(_backward)(&p, row + ((int)threadIdx.x >> p.rows.team_bits), first, worker, (int)((p.rows.rows - row + step - 1) / step), &team, &place);
+    FA__LOOP(_backward)(&p, (int)blockIdx.x / p.sums.segments, (int)blockIdx.x % p.sums.segments, &team, &place);
 })
 #undef FA__ANY_PLACE
 #undef FA__LOOP
@@ -126,7 +124,7 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.known = p->rstd ? 0 : 2;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, FA__SWEEP_SCRATCH,
+    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, p->plain, FA__SWEEP_SCRATCH,
                           sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
@@ -135,7 +133,9 @@ FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const void *kernel = (const void *)FA__ROWS(_any_kernel_forward);
     size_t shared_bytes;
-    fa_status status = fa__rows_any(&p->rows, name, kernel, (int)sizeof(FA__ELEMENT), 1 + (p->sum.data != NULL), sizeof(FA__ROWS(_any_reduce_shared)), &shared_bytes);
+    const int results = (p->y.data != NULL) + (p->sum.data != NULL);
+    p->rows.tensors = 1 + (p->residual.data != NULL);
+    fa_status status = fa__rows_any(&p->rows, name, kernel, (int)sizeof(FA__ELEMENT), results, sizeof(FA__ROWS(_any_reduce_shared)), &shared_bytes);
     return status != FA_OK ? status : fa__launch_rows(name, kernel, &p->rows, shared_bytes, p, stream);
 }
 
@@ -186,7 +186,7 @@ FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream)
     forward.x = p->sum;
     forward.residual.data = forward.sum.data = forward.y.data = NULL;
     forward.dropout.threshold = 0;
-    forward.rows.tensors = forward.plain = 1;
+    forward.plain = 1;
     return FA__ROWS(__run_forward)(&forward, stream);
 }
 
@@ -195,8 +195,8 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     FA__PARAMS first = *p;
     first.x = p->sum;
     first.residual = p->d_y;
+    first.sum.data = first.y.data = NULL;
     first.dropout.threshold = 0;
-    first.rows.tensors = 2;
     first.first_pass = 1;
     return FA__ROWS(__run_any)(&first, stream);
 }

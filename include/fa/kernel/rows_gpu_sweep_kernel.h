@@ -53,7 +53,7 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
             FA__UNROLL
             for (int tensor = 0; tensor < 3; tensor++) {
                 if (tensor == 2 && p.rows.tensors == 2) break;
-                const FA__LOOP(_span) from = FA__LOOP(_span_of)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, row, started < rows ? cols : 0);
+                const FA__LOOP(_line) from = FA__LOOP(_line_of)(tensor == 0 ? &p.sum : tensor == 1 ? &p.d_y : &p.d_sum, row, started < rows ? cols : 0);
                 FA__LOOP(_bring)(empty + tensor * p.rows.slot_bytes, &p, &from, &team);
             }
         }

@@ -51,8 +51,8 @@ static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes) {
 }
 
 /* Vectors of 16 bytes that a row may touch. */
-static inline FA_UNUSED int64_t fa__row_vectors(const fa__rows *r, int element_bytes, int aligned) {
-    return (r->cols * element_bytes + 15) / 16 + !aligned;
+static inline FA_UNUSED int64_t fa__row_vectors(int64_t cols, int element_bytes, int aligned) {
+    return (cols * element_bytes + 15) / 16 + !aligned;
 }
 
 /* Rows dealt to teams of so many threads, or a few more; those of lanes to blocks of `block` threads. */
@@ -67,7 +67,7 @@ static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int blo
 /* Whether a team of at most `most` threads holds a row in registers, `bytes` a thread; and its size, if so, and whether it is whole: of
  * whole vectors, and `full` if that is asked for. */
 static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most, int full) {
-    int64_t needed = (fa__row_vectors(r, element_bytes, aligned) * 16 + bytes - 1) / bytes;
+    int64_t needed = (fa__row_vectors(r->cols, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;
     fa__rows_teams(r, needed, most);
     r->whole = r->even && r->cols * element_bytes % 16 == 0 && r->rows <= INT32_MAX;
@@ -76,7 +76,7 @@ static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int ali
 }
 /* Whether one block takes a row that is looked at once; and the size of its team, if so. */
 static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int aligned) {
-    const int64_t vectors = fa__row_vectors(r, element_bytes, aligned);
+    const int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned);
     int threads = 1;
     if (vectors > (int64_t)FA__ONCE_MOST * FA__ONCE_TEAM) return 0;
     while (threads < 8 && 4 * threads < vectors) threads *= 2; /* neighbouring lanes read what lies together */
@@ -97,7 +97,7 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
     error = cudaFuncGetAttributes(&compiled, kernel);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
     clusters = major >= 9 && compiled.ptxVersion >= 90 ? FA__CLUSTER_BLOCKS : 1;
-    int64_t vectors = fa__row_vectors(r, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
+    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
     r->threads = FA__SLOT_THREADS;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {

@@ -1,10 +1,7 @@
 /* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
- * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both),
- * FA__CUT, whether the row of a backward may be a segment, FA__EVEN, whether rows are of whole vectors (FA_WHOLE 2) that are
- * held in pieces of one (default: 0; GPU), and FA__ABREAST, how many of these a team has at a time (default: 1). */
-#if !defined(FA__CUT)
-#define FA__CUT 0
-#endif
+ * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both), FA__EVEN, whether rows
+ * are of whole vectors (FA_WHOLE 2) that are held in pieces of one (default: 0; GPU), and FA__ABREAST, how many of these a team has at a
+ * time (default: 1). */
 #if !defined(FA__EVEN)
 #define FA__EVEN 0
 #endif
@@ -56,6 +53,5 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #undef FA_VECTOR
 #endif
 #undef FA__DIRECTIONS
-#undef FA__CUT
 #undef FA__EVEN
 #undef FA__ABREAST

@@ -26,8 +26,9 @@
  *     _backward_finish(p, row, later, segment, team, place, flight)    finishes it, adds to FA__LOOP(_sums)(place, which, piece), and
  *                                                                asks for row number `later`, or none, -1 (CPU)
  *     _forward(p, row, team, place)                              a whole row, with all that follows (GPU)
+ *                                                                or, with p->first_pass, sums.row_values of a row of several segments
  *     _bring, _peek, _sum_up, _write                             the backward, for kernel/rows_gpu_sweep_kernel.h (GPU)
- *     _first_pass(p, row, team, place)                           finds sums.row_values of a row of several segments (GPU)
+ *     _backward(p, worker, segment, team, place)                 the same of rows of any kind, all of a worker's (GPU)
  *
  *                         In the backward a thread has the same columns in every row. Pieces are looped over after
  *                         FA__UNROLL_PIECES. FA__ROWS(__deal)(p) comes before __run of the backward: it deals out the rows, and

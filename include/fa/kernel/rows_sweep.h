@@ -10,10 +10,10 @@
 
 /** @cond PRIVATE */
 /* 512 threads with 128 registers each are what there is room for in a processor. Of each tensor of a row of whole vectors of 16
- * bytes, of at least so many, a thread has two vectors if at least 9 of 10 threads have work then, because their floats fit in
- * registers between the two looks at them (98 to 99 % of a copy's bandwidth on an H200, bf16), else four (92 to 96 %); of any other
- * row FA__ANY_VECTORS. Longer rows are cut into segments. (Clusters were slower: a block that stays has one row at a time, and
- * waits for the others of its cluster in each.) */
+ * bytes, of at least so many, a thread has two vectors if there is one result, and if at least 9 of 10 threads have work then, because their
+ * floats fit in registers between the two looks at them (98 to 100 % of a copy's bandwidth on an H200, bf16), else four (94 to 97 %); of any
+ * other row one. Longer rows are cut into segments. (Clusters were slower: a block that stays has one row at a time, and waits for the
+ * others of its cluster in each.) */
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
@@ -29,20 +29,18 @@ typedef struct __align__(128) fa__shares {
     float part[2][2][FA__SWEEP_THREADS / 32];
 } fa__shares;
 
-/* Rows of any kind (norm_any.h): vectors of 16 bytes of a row that a thread has, so many that many rows are under way; threads of a block whose
- * teams are lanes; blocks of a backward that fit in a processor; and rows that each of them
- * has, unless there are too few. */
+/* Rows of any kind (norm_any.h): vectors of 16 bytes of a row that a thread of a forward has, so many that many rows are under way; threads of a
+ * block whose teams are lanes; blocks of a backward that fit in a processor; and rows that each of its teams has, unless there are too few. */
 #define FA__ANY_VECTORS 4
 #define FA__ANY_LANE_BLOCK 128
 #define FA__ANY_RESIDENT 2
 #define FA__ANY_ROWS 8
 /* Shared memory for so many columns, which may begin anywhere in a vector. */
 static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
-static inline FA_UNUSED int64_t fa__any_vectors(int64_t cols, int element_bytes) { return (cols * element_bytes + 15) / 16; }
 /* Each tensor of a row has a slot, and so has each of `results`. A row is a team's, or split. */
 FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
     const int slots = r->tensors + results;
-    int64_t vectors = fa__any_vectors(r->cols, element_bytes); /* of a block */
+    int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1); /* of a block */
     const int64_t needed = (vectors + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
     if (needed <= FA__SLOT_THREADS) {
         fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
@@ -65,9 +63,9 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
     if (s->workers < 1) s->workers = 1;
     if (s->workers > teams) s->workers = teams;
 }
-/* `weights`: floats of every element's column that a thread keeps in shared memory; `scratch`: bytes of shared memory that a sweep needs
+/* `weights`: floats of every element's column that a thread keeps in shared memory; `plain`: there is one result; `scratch`: bytes of shared memory that a sweep needs
  * besides, and the sweep of rows of any kind. */
-FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights, size_t scratch,
+FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights, int plain, size_t scratch,
                                     size_t any_scratch) {
     int device, most, all, processors;
     cudaError_t error = fa__most_shared(&device, &most);
@@ -78,7 +76,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     s->segments = 1;
     s->length = r->cols;
     r->blocks = 1;
-    const int64_t row = fa__row_vectors(r, element_bytes, 1);
+    const int64_t row = fa__row_vectors(r->cols, element_bytes, 1);
     const int kept = weights * (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
     const int64_t warps = 32 * FA__SWEEP_EVEN; /* vectors of one */
     const size_t even_bytes = (size_t)((row + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
@@ -95,7 +93,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
             s->known = 4;
             s->length = ((r->cols + s->segments - 1) / s->segments + vector - 1) / vector * vector;
         }
-        fa__rows_teams(r, fa__any_vectors(s->length, element_bytes), FA__ANY_LANE_BLOCK);
+        fa__rows_teams(r, fa__row_vectors(s->length, element_bytes, 1), FA__ANY_LANE_BLOCK);
         r->slot_bytes = fa__any_bytes(s->length, element_bytes);
         const size_t rows = (size_t)(r->teams * slots) * (size_t)r->slot_bytes, sums = sizeof(float) * (size_t)(s->count * vector * r->threads * r->teams);
         s->shared_bytes = any_scratch + (rows > sums ? rows : sums);
@@ -107,7 +105,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         return FA_OK;
     }
     s->pieces = FA__SWEEP_EVEN;
-    if (row <= FA__SWEEP_FAST * FA__SWEEP_THREADS) {
+    if (plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS) {
         fa__rows_teams(r, (row + FA__SWEEP_FAST - 1) / FA__SWEEP_FAST, FA__SWEEP_LANE_BLOCK);
         const int64_t teams = FA__SWEEP_THREADS / (r->threads * r->teams) * r->teams;
         if (teams * row * 10 >= 9 * FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = FA__SWEEP_FAST;

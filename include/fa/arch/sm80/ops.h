@@ -172,7 +172,7 @@ FA__DEVICE uint32_t fa_sm80_shared_address(const void *pointer) { return (uint32
  * hand. The host chooses: a kernel that did would make both, by 15 instructions before its first load. */
 #define FA__SM80_STAY UINT64_C(0x10F0000000000000)
 #define FA__SM80_STAY_LONGER UINT64_C(0x14F0000000000000)
-/* Starts copying 16 bytes into shared memory past the L1 cache; of the source only `bytes` (16 or 0) are read, the rest
+/* Starts copying 16 bytes into shared memory past the L1 cache; of the source only `bytes` (0 to 16) are read, the rest
  * is zero (PTX ISA, cp.async). */
 FA__DEVICE void fa_sm80_copy16(uint32_t to, const void *from, int bytes) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");

@@ -62,18 +62,6 @@ FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
     held->apart = (int)blockDim.x;
     held->slots = FA_PIECES > 0 || slots ? (uint4 *)slots + threadIdx.x : NULL;
 }
-/* Starts bringing the vector of a piece of one vector into a slot; what is none of the row becomes 0. */
-FA__FN void FA__ROW(_bring)(void *slot, const FA__ROW(_view) * v, int64_t piece) {
-    const int at = v->thread * FA__ROW(_VECTOR), begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
-    const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads + at;
-    if (FA__ROW(__no_ends)(v) || (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end)) {
-        fa_sm80_copy16(fa_sm80_shared_address(slot), from, 16);
-    } else {
-        uint32_t raw[4] = {0, 0, 0, 0};
-        if (at < end && at + FA__ROW(_VECTOR) > begin) FA__ROW(__gather)(raw, from, at, begin, end, v->width);
-        *(uint4 *)slot = make_uint4(raw[0], raw[1], raw[2], raw[3]);
-    }
-}
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
     FA__ROW(_reach)(held, slots, fill);
     if (FA_PIECES == 0 && !slots) return;
