@@ -12,7 +12,7 @@
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
- * large it was at most times log2(e), in size. */
+ * large it was at most times log2(e), in size; on the CPU *far of rows_near.h. */
 typedef struct FA__LOOP(_seen) {
     float max, sum, total, far;
 } FA__LOOP(_seen);
@@ -54,7 +54,7 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
         const int real = FA__LOOP(_row_real)(&in->view, in->piece);
         float base = seen->max, sum;
         if (base == -INFINITY) base = FA__LOOP(_near_top)(z, real);
-        if (FA__LOOP(_near_sum)(&sum, z, real, base, FA__LOG2_E)) {
+        if (FA__LOOP(_near_sum)(&sum, z, real, base, FA__LOG2_E, &seen->far)) {
             seen->max = base, seen->sum += sum;
             FA__LOOP(_row_scan_next)(flight, in);
             return;
@@ -110,6 +110,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         FA__LOOP(_row_flight) flight;
         FA__LOOP(_row_scan) in = FA__LOOP(_row_scan_of)(logits, cols, team);
         seen = nothing;
+#if FA__LANES == 1
+        seen.far = place->far;
+#endif
         FA__LOOP(_row_scan_begin)(&flight, &in, -INFINITY);
         target = fa__load_int(p->targets + row);
         if (there && team->thread == 0 && target >= 0 && target < cols) picked = logits[target]; /* nobody waits for it before the end */
@@ -130,6 +133,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         if (seen.far < FA__CE_FAR) break;
 #endif
     }
+#if FA__LANES == 1
+    place->far = seen.far;
+#endif
     float max = seen.max, sum = seen.sum, total = seen.total;
     FA__LOOP(_reduce_softmax)(&max, &sum, FA__LOG2_E, team, place->shared);
     if (smoothing > 0.0f) total = FA__LOOP(_reduce_sum)(total, team, place->shared);
@@ -179,7 +185,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
             const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
             const int real = FA__LOOP(_row_real)(&in, piece);
             float factor;
-            if (FA__LOOP(_near_once)(x, z, real, lse, FA__LOG2_E, &factor) && weight * factor != 0.0f) {
+            if (FA__LOOP(_near_once)(x, z, real, lse, FA__LOG2_E, &factor, &place->far) && weight * factor != 0.0f) {
                 if (mine >= 0 && mine < real) x[FA__LOOP(_row__order)(mine)] -= hit / (weight * factor);
                 FA__LOOP(_row__scaled)(FA__LOOP(_row__piece)(&out, piece), x, real, weight * factor, -even, p->rows.stream);
                 continue;

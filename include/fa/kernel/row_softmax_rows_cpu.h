@@ -23,7 +23,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             const int real = FA__LOOP(_row_real)(&in, piece);
             const float near = max == -INFINITY ? FA__LOOP(_near_top)(z, real) : max;
             float part;
-            if (FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor)) {
+            if (FA__LOOP(_near_keep)(&part, x, z, real, near, p->scale_log2, &factor, &place->far)) {
                 max = near;
                 sum += part;
                 continue;
@@ -50,7 +50,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             FA__LOOP(_row_store)(&out, piece, x);
         } else if (piece >= since && piece < keeps) {
             FA__LOOP(_row__scaled)(to, x, real, inverse * factor, 0.0f, p->rows.stream);
-        } else if (FA__LOOP(_near_again)(x, z, real, max, p->scale_log2, &weight)) {
+        } else if (FA__LOOP(_near_again)(x, z, real, max, p->scale_log2, &weight, &place->far)) {
             FA__LOOP(_row__scaled)(to, x, real, inverse * weight, 0.0f, p->rows.stream);
         } else {
             FA__LOOP(_reduce_exp_to)(x, FA__LOOP(_row_look)(x, &held, &in, piece), count, max, p->scale_log2);

@@ -18,7 +18,7 @@
     static FA_UNUSED FA__TARGET void FA__LOOP(_work##direction)(fa__job *job) {                                    \
         const FA__PARAMS *p = (const FA__PARAMS *)job->params;                                                     \
         FA__LOOP(_reduce_shared) shared;                                                                           \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0};                                                \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f};                                              \
         fa_team team = FA__LOOP(_reduce_team)(1);                                                                  \
         FA__ROOM##direction                                                                                        \
         for (int64_t item; (item = fa__job_next(job)) >= 0;) {                                                     \
@@ -52,7 +52,7 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
     FA__LOOP(_reduce_shared) shared;
-    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch, NULL, 0};
+    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch, NULL, 0, 0.0f};
     FA__LOOP(_flight) flight[FA__MOST];
     fa_team team = FA__LOOP(_reduce_team)(1);
     const int64_t row_bytes = p->rows.tensors * p->rows.cols * (int64_t)sizeof(FA__ELEMENT);

@@ -6,6 +6,7 @@
 #define FA__NEAR_FAR 1e6f /* numbers times scale_log2 that are below this in size lose nothing else */
 #define FA__NEAR_MUCH 1e7f
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
+#define FA__NEAR_PIECES 64.0f  /* whose exponentials are compared with 2^-126 after a piece where one was below that */
 
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 /* The largest of a vector's halves as integers with a sign. */
@@ -75,60 +76,99 @@ FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int 
 #endif
 }
 
-/* sum = the sum of 2^((z - base) * scale_log2) of `count` elements; to[], if there is one, are these before they are multiplied by *factor, up
- * to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or
- * NaN, and something else has to be done.
+/* The lowest of halves, or 0 if none is negative: as words without a sign these are above all others, and the largest is the lowest. `top`: the largest
+ * ones of whole blocks. */
+#if (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+#define FA__NEAR_LOWEST(words, top) fa_cpu_top16_2(words, top)
+FA__FN float FA__LOOP(__lowest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int count) {
+    FA__CPU_OP(vec) last;
+    memcpy(&last, z + count - 2 * FA__LOOP(_row_LANES), sizeof last);
+    const FA__CPU_OP(bits) words = (FA__CPU_OP(bits))FA__NEAR_LOWEST(last, top) ^ (int32_t)0x80008000; /* in the order of words with a sign */
+    const int16_t word = (int16_t)(FA__LOOP(__top_word)((FA__CPU_OP(vec))words) ^ 0x8000);
+    return word < 0 ? fa_load_element(&word, 0, FA_DTYPE) : 0.0f;
+}
+#endif
+
+/* sum = the sum of 2^((z - base) * scale_log2) of `count` elements, if it is wanted; to[], if they are kept, are these before they are multiplied by
+ * *factor, up to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or
+ * NaN, and something else has to be done; or, if it is said that none is below 2^-126, -1 if one is.
  * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
-FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead) {
+FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead,
+                               const int keeps, const int sums, const int bounded) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
     enum { FA__HALVES = FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 };
     const size_t at_once = FA__STRIDE * sizeof(FA__ELEMENT) % 64 == 0 ? 0 : ahead, evenly = ahead - at_once; /* whole lines in each round */
     const float offset = base * scale_log2;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(scale_log2), offsets = FA__CPU_OP(splat)(-offset), bases = FA__CPU_OP(splat)(base);
-    FA__CPU_OP(vec) a, b, sums[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base), words;
+    FA__CPU_OP(vec) a, b, total[2] = {FA__CPU_OP(splat)(0.0f), FA__CPU_OP(splat)(0.0f)}, top = FA__CPU_OP(splat)(base), words;
     FA__ELEMENT rest[FA__STRIDE], lowest;
     fa_store_element(&lowest, 0, FA_DTYPE, -INFINITY);
-    if (FA__HALVES) top = FA__CPU_OP(splat)(-0.0f), top = (FA__CPU_OP(vec))((FA__CPU_OP(bits))top | 0x8000); /* the least of such words */
+    if (bounded) top = FA__CPU_OP(splat)(0.0f);
+    else if (FA__HALVES) top = FA__CPU_OP(splat)(-0.0f), top = (FA__CPU_OP(vec))((FA__CPU_OP(bits))top | 0x8000); /* the least of such words */
     if (at_once) FA__LOOP(_row__ask)((uintptr_t)z + at_once, count);
-    if (!(fabsf(offset) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
     *factor = FA__FUSED ? fa__exp2(-fmaf(base, scale_log2, -offset)) : 1.0f;
     for (int i = 0; i < count; i += FA__STRIDE) {
         const FA__ELEMENT *from = FA__LOOP(_row__some)(rest, z, i, count, FA__STRIDE, lowest);
         if (evenly) FA__LOOP(_row__ask_block)((uintptr_t)(z + i) + evenly);
-        if (to && !FA__LOOP(_row_SPLIT)) FA__LOOP(_row__two)(&a, &b, from);
+        if (keeps && !FA__LOOP(_row_SPLIT)) FA__LOOP(_row__two)(&a, &b, from);
         else FA__LOOP(_row__pair)(&a, &b, from);
+#if defined(FA__NEAR_LOWEST)
+        if (bounded && __builtin_expect(from != rest, 1)) memcpy(&words, from, sizeof words), top = FA__NEAR_LOWEST(words, top);
+#endif
         if (!FA__SHOWS && FA__HALVES) memcpy(&words, from, sizeof words), top = FA__CPU_OP(max16)(words, top);
         else if (!FA__SHOWS) top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, top));
         if (FA__FUSED) a = FA__CPU_OP(horner)(a, scale, offsets), b = FA__CPU_OP(horner)(b, scale, offsets);
         else a = (a - bases) * scale, b = (b - bases) * scale;
-        a = FA__CPU_OP(exp2_short)(a), b = FA__CPU_OP(exp2_short)(b);
-        if (to) {
+        a = FA__CPU_OP(exp2_short)(a, bounded), b = FA__CPU_OP(exp2_short)(b, bounded);
+        if (keeps) {
             *(FA__CPU_OP(any) *)(to + i) = a;
             if (FA__LOOP(_row_SPLIT) || i + FA__FLOATS < count) *(FA__CPU_OP(any) *)(to + i + FA__FLOATS) = b;
         }
-        if (sum) sums[0] += a, sums[1] += b;
+        if (sums) total[0] += a, total[1] += b;
     }
-    if (!sum) return 1;
-    *sum = FA__LOOP(_reduce__join)(sums[0] + sums[1], 0) * *factor;
+#if defined(FA__NEAR_LOWEST)
+    if (bounded && !(fmaf(FA__LOOP(__lowest)(top, z, count), scale_log2, -offset) >= FA__EXP2_LOWEST)) return -1;
+#endif
+    if (!sums) return 1;
+    *sum = FA__LOOP(_reduce__join)(total[0] + total[1], 0) * *factor;
     if (!(*sum < FA__NEAR_MUCH)) return 0; /* nor is NaN */
     return FA__SHOWS || (FA__LOOP(__highest)(top, z, count) - base) * scale_log2 < FA__NEAR_HIGHER;
 }
+/* The same, where in AVX-512 nobody asks whether exponentials of halves are below 2^-126 before all are there: then they are computed once more. *far: the
+ * pieces for which that is not tried, since one was so lately: such numbers take long. The results do not depend on it. */
+FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far, const size_t ahead,
+                            const int keeps, const int sums) {
+    if (!(fabsf(base * scale_log2) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
+#if defined(FA__NEAR_LOWEST)
+    if (*far == 0.0f && count >= 2 * FA__LOOP(_row_LANES)) {
+        const int done = FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 1);
+        if (done >= 0) return done;
+        *far = FA__NEAR_PIECES;
+    }
+    *far -= (float)(*far > 0.0f);
+#else
+    (void)far;
+#endif
+    return FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 0);
+}
+#undef FA__NEAR_LOWEST
 /* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look for their largest. */
 #define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
-FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2) {
+FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2, float *far) {
     float factor;
-    return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor, FA__NEAR_AHEAD);
+    return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor, far, FA__NEAR_AHEAD, 0, 1);
 }
-FA__FN_CALLED int FA__LOOP(_near_keep)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
-    return FA__LOOP(__near)(sum, to, z, count, base, scale_log2, factor, FA__NEAR_AHEAD);
+FA__FN_CALLED int FA__LOOP(_near_keep)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far) {
+    return FA__LOOP(__near)(sum, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 1);
 }
-FA__FN_CALLED int FA__LOOP(_near_again)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
-    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, 0);
+FA__FN_CALLED int FA__LOOP(_near_again)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far) {
+    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, 0, 1, 0);
 }
-FA__FN_CALLED int FA__LOOP(_near_once)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor) {
-    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, FA__NEAR_AHEAD);
+FA__FN_CALLED int FA__LOOP(_near_once)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far) {
+    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 0);
 }
 #undef FA__NEAR_AHEAD
 #undef FA__NEAR_FAR
 #undef FA__NEAR_MUCH
 #undef FA__NEAR_HIGHER
+#undef FA__NEAR_PIECES

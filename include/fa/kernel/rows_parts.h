@@ -23,6 +23,7 @@ typedef struct FA__LOOP(_place) {
 #if FA__LANES == 1
     float *kept; /* of kernels with FA__KEEPS_FORWARD: pieces of a row that there is room for, and one more */
     int64_t keeps;
+    float far; /* of kernels with rows_near.h: its *far */
 #endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {

@@ -13,6 +13,7 @@
  *   horner  the same, where p's register is
  *   max     the larger ones; b's where one is NaN
  *   max16   the larger ones of integers of 16 bits
+ *   top16   the same without a sign (AVX-512)
  *   widen   eight FA_F16 elements to floats, exactly
  *   of_f16, of_bf16   as many halves as a vector has elements, to floats
  *   of_bf16_pair   two vectors of them (AVX-512)
@@ -21,7 +22,8 @@
  *           multiple of these; by_unit: as fa__cpu_rounds_bf16() says
  *   put_bf16_pair   put_bf16 of the elements at even places and of those at odd ones (AVX2)
  *   inverse 1 / x, to 2 units in the last place, of numbers between 2^-126 and 2^126
- *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST (AVX-512)
+ *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST; bounded: only -infinity is
+ *           (AVX-512)
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
  *   pieces, low, high, low2, high2   what a transposition is made of
  *
@@ -342,6 +344,10 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_max16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
     __asm__("vpmaxsw %1, %0, %0" : "+v"(a) : "v"(b));
     return a;
 }
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_top16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    __asm__("vpmaxuw %1, %0, %0" : "+v"(a) : "v"(b));
+    return a;
+}
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pieces_2(const float *from, int64_t stride) {
     fa_cpu_vec_2 v;
     __asm__("vmovups %1, %x0" : "=v"(v) : "m"(*(const fa_cpu_any_0 *)from));
@@ -400,8 +406,9 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fraction_2(fa_cpu_vec_2 x) {
     __asm__("vreduceps $9, %1, %0" : "=v"(fraction) : "v"(x));
     return fraction;
 }
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_raise_2(fa_cpu_vec_2 p, fa_cpu_vec_2 x) {
-    __asm__("vcmpnltps %2, %1, %%k1\n\tvscalefps %1, %0, %0%{%%k1%}%{z%}" : "+v"(p) : "v"(x), "v"(fa_cpu_splat_2(FA__EXP2_LOWEST)) : "k1");
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_raise_2(fa_cpu_vec_2 p, fa_cpu_vec_2 x, const int bounded) {
+    if (bounded) __asm__("vscalefps %1, %0, %0" : "+v"(p) : "v"(x));
+    else __asm__("vcmpnltps %2, %1, %%k1\n\tvscalefps %1, %0, %0%{%%k1%}%{z%}" : "+v"(p) : "v"(x), "v"(fa_cpu_splat_2(FA__EXP2_LOWEST)) : "k1");
     return p;
 }
 FA__CPU_INLINE(2) void fa_cpu_widen_2(float *to, const fa_f16 *from) {

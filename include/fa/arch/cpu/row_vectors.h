@@ -166,7 +166,7 @@ FA__FN_CALLED void FA__ROW(__scaled)(FA__ELEMENT *to, const float *from, int rea
         FA__CPU_OP(vec) v[FA__VECTORS];
         const int whole = i + FA__ROW(_BLOCK) <= real;
         FA__UNROLL
-        for (int j = 0; j < FA__VECTORS; j++) v[j] = FA__CPU_OP(fma)(((const FA__CPU_OP(any) *)(from + i))[j], factors, adds);
+        for (int j = 0; j < FA__VECTORS; j++) v[j] = FA__CPU_OP(horner)(((const FA__CPU_OP(any) *)(from + i))[j], factors, adds);
         if (__builtin_expect(whole, 1)) FA__ROW(__bring_back)(blocks + i, v, streams, by_unit);
         else FA__ROW(__bring_back)(left + i, v, 0, by_unit);
     }

@@ -37,23 +37,24 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(5.54861799e-2f));
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(2.40229085e-1f));
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93147063e-1f));
-    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x);
+    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x, 0);
 #else
     return FA__CPU_OP(exp2_by)(x, 0);
 #endif
 }
 
 /* The same with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512, and that of
- * the result 1.9 units in the last place at most. */
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x) {
+ * the result 1.9 units in the last place at most. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x, const int bounded) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(1.86713008e-3f);
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(9.01703029e-3f));
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(5.57999132e-2f));
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(2.40164450e-1f));
     p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93151312e-1f));
-    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x);
+    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x, bounded);
 #else
+    (void)bounded;
     return FA__CPU_OP(exp2_by)(x, 1);
 #endif
 }
@@ -63,7 +64,7 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
     FA__IN_ORDER
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
-    return fa_cpu_inverse_2(1.0f + fa_cpu_exp2_short_2(x * -FA__LOG2_E));
+    return fa_cpu_inverse_2(1.0f + fa_cpu_exp2_short_2(x * -FA__LOG2_E, 0));
 #else
     const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT), factor = FA__CPU_OP(splat)(FA__LOG2_E);
     FA__CPU_OP(vec) minus = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), -x), shifted = FA__CPU_OP(fma)(minus, factor, shift);
