@@ -18,7 +18,7 @@
     static FA_UNUSED FA__TARGET void FA__LOOP(_work##direction)(fa__job *job) {                                    \
         const FA__PARAMS *p = (const FA__PARAMS *)job->params;                                                     \
         FA__LOOP(_reduce_shared) shared;                                                                           \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f};                                              \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f};                                          \
         fa_team team = FA__LOOP(_reduce_team)(1);                                                                  \
         FA__ROOM##direction                                                                                        \
         for (int64_t item; (item = fa__job_next(job)) >= 0;) {                                                     \
@@ -49,14 +49,14 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
  * segments: first what they need to know of themselves is found, then they are finished segment by segment, so that a segment's
  * weights and sums stay in the first-level cache, and the rows that come next are asked for meanwhile. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
-    enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
+    enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 2, FA__STEP = FA__LOOP(_PAIRS) + 1 };
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
     FA__LOOP(_reduce_shared) shared;
     FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch, NULL, 0, 0.0f};
     FA__LOOP(_flight) flight[FA__MOST];
     fa_team team = FA__LOOP(_reduce_team)(1);
     const int64_t row_bytes = p->rows.tensors * p->rows.cols * (int64_t)sizeof(FA__ELEMENT);
-    const int64_t held = p->sums.segments > 1 ? FA__CPU_HELD / row_bytes + 1 : 1, ahead = p->sums.segments > 1 ? held : FA__CPU_AHEAD / row_bytes + 1;
+    const int64_t held = p->sums.segments > 1 ? (FA__CPU_HELD / row_bytes + FA__STEP) / FA__STEP * FA__STEP : 1, ahead = p->sums.segments > 1 ? held : FA__CPU_AHEAD / row_bytes + 1;
     for (int64_t worker = fa__job_next(job), next; worker >= 0; worker = next) {
         int64_t row = worker * p->rows.rows_an_item, end = row + p->rows.rows_an_item;
         float *sums = p->sums.partial ? p->sums.partial + worker * FA__SUMS * p->sums.pitch : NULL;
@@ -68,8 +68,13 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
             for (int64_t i = row; i < stop; i++) FA__LOOP(_know)(&flight[i - row], p, i, &team);
             for (int64_t segment = 0; segment < p->sums.segments; segment++) {
                 place.sums = sums ? sums + segment * p->sums.length : NULL;
-                for (int64_t i = row; i < stop; i++)
-                    FA__LOOP(_backward_finish)(p, i, FA__LOOP(_later)(p, i, ahead, end, next), segment, &team, &place, &flight[i - row]);
+                for (int64_t i = row; i < stop; i++) {
+                    const int64_t later[2] = {FA__LOOP(_later)(p, i, ahead, end, next), FA__LOOP(_later)(p, i + 1, ahead, end, next)};
+                    if (FA__LOOP(_PAIRS) && p->sums.segments > 1 && i + 1 < stop &&
+                        FA__LOOP(_backward_pair)(p, i, later, segment, &team, &place, &flight[i - row]))
+                        i++;
+                    else FA__LOOP(_backward_finish)(p, i, later[0], segment, &team, &place, &flight[i - row]);
+                }
             }
         }
         if (next < 0) next = fa__job_next(job);
