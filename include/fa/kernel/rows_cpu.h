@@ -14,6 +14,7 @@
 #define FA__CPU_HELD 65536    /* bytes of rows that are looked at twice, in the second-level cache, beside as many that are asked for */
 #define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are asked for ahead */
 #define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, in a first-level cache */
+#define FA__CPU_PAIRED 8192   /* columns from which on rows of halves are finished two at a time: their sums and weights take more of a cache than they do */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
 #if FA__KEEPS_FORWARD
@@ -117,3 +118,4 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_AHEAD
 #undef FA__CPU_SEGMENT
 #undef FA__CPU_COLUMNS
+#undef FA__CPU_PAIRED

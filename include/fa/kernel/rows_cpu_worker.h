@@ -70,7 +70,7 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
                 place.sums = sums ? sums + segment * p->sums.length : NULL;
                 for (int64_t i = row; i < stop; i++) {
                     const int64_t later[2] = {FA__LOOP(_later)(p, i, ahead, end, next), FA__LOOP(_later)(p, i + 1, ahead, end, next)};
-                    if (FA__LOOP(_PAIRS) && p->sums.segments > 1 && i + 1 < stop &&
+                    if (FA__LOOP(_PAIRS) && p->rows.cols >= FA__CPU_PAIRED && i + 1 < stop &&
                         FA__LOOP(_backward_pair)(p, i, later, segment, &team, &place, &flight[i - row]))
                         i++;
                     else FA__LOOP(_backward_finish)(p, i, later[0], segment, &team, &place, &flight[i - row]);
