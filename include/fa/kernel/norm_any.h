@@ -137,7 +137,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int64_t share = ((p->rows.cols + team->blocks - 1) / team->blocks + FA__LENGTH - 1) / FA__LENGTH * FA__LENGTH, begin = team->block * share;
     const int64_t stop = begin + share < p->rows.cols ? begin + share : p->rows.cols, end = there ? stop : begin;
     const float scale = p->dropout.threshold > 0 ? p->dropout.scale : 1.0f;
-    const int held = p->rows.tensors + (p->y.data != NULL) + (p->sum.data != NULL);
+    const int held = p->rows.tensors + (p->rows.even ? 0 : (p->y.data != NULL) + (p->sum.data != NULL));
     unsigned char *const slots = place->slots + ((int)threadIdx.x >> p->rows.team_bits) * held * p->rows.slot_bytes;
     unsigned char *const of_sum = slots + p->rows.tensors * p->rows.slot_bytes, *const of_y = slots + (held - 1) * p->rows.slot_bytes;
     float mean = first_pass && FA__CENTERED && there ? p->mean[row] : 0.0f, rstd = first_pass && there ? p->rstd[row] : 0.0f;

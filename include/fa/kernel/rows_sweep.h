@@ -37,17 +37,22 @@ typedef struct __align__(128) fa__shares {
 #define FA__ANY_ROWS 8
 /* Shared memory for so many columns, which may begin anywhere in a vector. */
 static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
-/* Each tensor of a row has a slot, and so has each of `results`. A row is a team's, or split. */
+/* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A row is a team's, or split. */
 FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
-    const int slots = r->tensors + results;
+    const int slots = r->tensors + (r->even ? 0 : results);
     int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1); /* of a block */
     const int64_t needed = (vectors + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
     if (needed <= FA__SLOT_THREADS) {
         fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
     } else {
-        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, slots, scratch + 32 * (size_t)slots);
+        int device, most;
+        cudaError_t error = fa__most_shared(&device, &most);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+        /* A second result is no reason to have more blocks. */
+        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch);
         if (status != FA_OK) return status;
-        vectors = r->slot_bytes > 0 ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slots;
+        const int fits = r->slot_bytes > 0 && (size_t)slots * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
+        vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slots;
         r->team_bits = 30; /* one team */
     }
     r->chunk = (int)(vectors * 16 / element_bytes);
@@ -63,8 +68,8 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
     if (s->workers < 1) s->workers = 1;
     if (s->workers > teams) s->workers = teams;
 }
-/* `weights`: floats of every element's column that a thread keeps in shared memory; `plain`: there is one result; `scratch`: bytes of shared memory that a sweep needs
- * besides, and the sweep of rows of any kind. */
+/* `weights`: floats of every element's column that a thread keeps in shared memory; `plain`: there is one result, without dropout;
+ * `scratch`: bytes of shared memory that a sweep needs besides, and the sweep of rows of any kind. */
 FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights, int plain, size_t scratch,
                                     size_t any_scratch) {
     int device, most, all, processors;
