@@ -16,6 +16,8 @@ typedef struct FA__LOOP(_flight) {
 } FA__LOOP(_flight);
 
 #include <fa/kernel/norm_rows_cpu.h>
+
+#include <fa/kernel/norm_gradient_cpu.h> /* uses that */
 #elif !FA__EVEN
 #include <fa/kernel/norm_any.h>
 #elif FA__DIRECTIONS == FA__ROWS_FORWARD
