@@ -1,6 +1,7 @@
 /* norm_any.h: norm_rows.h for rows that begin anywhere and have any length (GPU). Rows are copied into shared memory by vectors of 16
  * bytes, from the one in which a row begins to the one in which it ends. A thread has the same columns in every row: its vectors begin at
- * multiples of 16 bytes from column 0, not at those of memory, and are made of two of these. Results go by way of shared memory, too.
+ * multiples of 16 bytes from column 0, not at those of memory, and are made of two of these. Results go by way of shared memory, too, unless they lie
+ * on boundaries.
  * Everything is in loops, and once: this is not the way of most rows, and is compiled with every instance.
  */
 enum { FA__LOOP(_VECTOR) = 16 / (int)sizeof(FA__ELEMENT) };
@@ -126,8 +127,8 @@ FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_
     }
 }
 
-/* A row is looked at once for its statistics, and once for each result. A thread's squares are about the mean of its first vector: what it sees may be
- * far from 0, but not far from that beside its own spread. Its columns are in shared memory, those of each block of a cluster; or as
+/* A row is looked at once for its statistics, and once for its results. A thread's squares are about the mean of its first vector: what it sees
+ * may be far from 0, but not far from that beside its own spread. The row's columns are in shared memory, those of each block of a cluster; or as
  * many as there is room for at a time, which are copied anew for each look. With p->first_pass it is what a backward of several segments
  * needs to know of the whole row, its means of w and of w n: x is then what was normalised, and the residual d_y. */
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {

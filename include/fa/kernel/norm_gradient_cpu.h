@@ -44,66 +44,14 @@ FA__FN FA__LOOP(_spread) FA__LOOP(_spread_of)(const FA__LOOP(_flight) * f) {
     const FA__LOOP(_spread) spread = {FA__CPU_OP(splat)(f->mean), FA__CPU_OP(splat)(f->rstd), FA__CPU_OP(splat)(f->of_w), FA__CPU_OP(splat)(f->of_wn)};
     return spread;
 }
-/* A vector of the gradient without what reaches the sum in other ways, and of the sums of columns with what this row adds to them. */
+/* A vector of the gradient without what reaches the sum in other ways; what this row adds to the sums of columns is added to these. */
 FA__FN FA__CPU_OP(vec) FA__LOOP(_gradient_of)(FA__CPU_OP(vec) * wn, FA__CPU_OP(vec) * w, FA__CPU_OP(vec) s, FA__CPU_OP(vec) d_y, const float *gamma,
-                                              const float *sum_wn, const float *sum_w, const FA__LOOP(_spread) * f) {
+                                              const FA__LOOP(_spread) * f) {
     const FA__CPU_OP(vec) d_n = d_y * f->rstd, off = FA__LOOP(_off)(s, f->mean); /* n / rstd */
-    *wn = FA__CPU_OP(fma)(d_n, off, *(const FA__CPU_OP(any) *)sum_wn);
-    if (FA__CENTERED) *w = d_y + *(const FA__CPU_OP(any) *)sum_w;
-    else *w = d_y;
+    *wn = FA__CPU_OP(fma)(d_n, off, *wn);
+    if (FA__CENTERED) *w += d_y;
     return FA__CPU_OP(fma)(off, f->of_wn, FA__CPU_OP(fma)(d_n, *(const FA__CPU_OP(any) *)gamma, f->of_w));
 }
-/* What a piece adds to the sums of columns, if they are wanted, and its gradient, to where it belongs or into x. All of a block is
- * loaded before anything is stored: the sums, and often gamma, lie at multiples of 4 KB from each other, and a load waits for a
- * store that has the same last 12 bits. */
-FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma,
-                                       int real, const FA__LOOP(_flight) * f, int streamed) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
-    const int by_unit = fa__cpu_rounds_bf16(), blocks = real / FA__AT_ONCE * FA__AT_ONCE;
-    const FA__LOOP(_spread) spread = FA__LOOP(_spread_of)(f);
-    const float *old_wn = sum_wn ? sum_wn : gamma, *old_w = sum_w ? sum_w : gamma; /* nobody looks at what becomes of gamma */
-    const FA__ELEMENT *from_s = of->s, *from_d = of->d_y, *from_more = of->more;
-    for (int i = 0; i < blocks; i += FA__AT_ONCE) {
-        FA__CPU_OP(vec) s[FA__VECTORS], d[FA__VECTORS], wn[FA__VECTORS], w[FA__VECTORS], more[FA__VECTORS];
-        if (of->next_s) {
-            const uintptr_t at = (uintptr_t)i * sizeof(FA__ELEMENT);
-            FA__LOOP(_row__ask_block)(of->next_s + at), FA__LOOP(_row__ask_block)(of->next_d + at);
-            if (from_more) FA__LOOP(_row__ask_block)(of->next_more + at);
-        }
-        FA__LOOP(_row__block)(s, from_s + i), FA__LOOP(_row__block)(d, from_d + i);
-        for (int j = 0; j < FA__VECTORS; j++)
-            s[j] = FA__LOOP(_gradient_of)(&wn[j], &w[j], s[j], d[j], gamma + i + j * FA__FLOATS, old_wn + i + j * FA__FLOATS,
-                                          old_w + i + j * FA__FLOATS, &spread);
-        if (from_more) {
-            FA__LOOP(_row__block)(more, from_more + i);
-            for (int j = 0; j < FA__VECTORS; j++) s[j] += more[j];
-        }
-        for (int j = 0; j < FA__VECTORS && sum_wn; j++) {
-            *(FA__CPU_OP(any) *)(sum_wn + i + j * FA__FLOATS) = wn[j];
-            if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i + j * FA__FLOATS) = w[j];
-        }
-        if (to) FA__LOOP(_row__put)(to + i, s, streamed, by_unit);
-        else
-            for (int j = 0; j < FA__VECTORS; j++) *(FA__CPU_OP(any) *)(x + i + j * FA__FLOATS) = s[j];
-    }
-    FA__ELEMENT rest[3][FA__FLOATS];
-    for (int i = blocks; i < real; i += FA__FLOATS) {
-        FA__CPU_OP(vec) wn, w, s = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], from_s, i, real));
-        s = FA__LOOP(_gradient_of)(&wn, &w, s, FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], from_d, i, real)), gamma + i,
-                                   old_wn + i, old_w + i, &spread);
-        if (from_more) s += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[2], from_more, i, real));
-        if (sum_wn) {
-            *(FA__CPU_OP(any) *)(sum_wn + i) = wn;
-            if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i) = w;
-        }
-        *(FA__CPU_OP(any) *)(x + i) = s;
-    }
-    if (to && blocks < real) FA__LOOP(_row__store_at)(to + blocks, x + blocks, real - blocks, 0);
-}
-
-/* Two rows of halves at a time, where there are registers for it: the sums of columns are loaded and stored once. */
-enum { FA__LOOP(_PAIRS) = FA__LOOP(_row_LANES) == 16 && sizeof(FA__ELEMENT) == 2 };
-
 /* Asks for a block of what comes later. */
 FA__FN void FA__LOOP(_ask_terms)(const FA__LOOP(_terms) * of, int i) {
     const uintptr_t at = (uintptr_t)i * sizeof(FA__ELEMENT);
@@ -118,12 +66,56 @@ FA__FN void FA__LOOP(_gradient_block)(FA__CPU_OP(vec) * x, FA__CPU_OP(vec) * wn,
     FA__CPU_OP(vec) d[FA__VECTORS];
     FA__LOOP(_row__block)(x, of->s + i), FA__LOOP(_row__block)(d, of->d_y + i);
     for (int j = 0; j < FA__VECTORS; j++)
-        x[j] = FA__LOOP(_gradient_of)(&wn[j], &w[j], x[j], d[j], gamma + i + j * FA__FLOATS, (const float *)&wn[j], (const float *)&w[j], f);
+        x[j] = FA__LOOP(_gradient_of)(&wn[j], &w[j], x[j], d[j], gamma + i + j * FA__FLOATS, f);
     if (of->more) {
         FA__LOOP(_row__block)(d, of->more + i);
         for (int j = 0; j < FA__VECTORS; j++) x[j] += d[j];
     }
 }
+/* What a piece adds to the sums of columns, if they are wanted, and its gradient, to where it belongs or into x. All of a block is
+ * loaded before anything is stored: the sums, and often gamma, lie at multiples of 4 KB from each other, and a load waits for a
+ * store that has the same last 12 bits. */
+FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma,
+                                       int real, const FA__LOOP(_flight) * f, int streamed) {
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    const int by_unit = fa__cpu_rounds_bf16(), blocks = real / FA__AT_ONCE * FA__AT_ONCE;
+    const FA__LOOP(_spread) spread = FA__LOOP(_spread_of)(f);
+    const float *old_wn = sum_wn ? sum_wn : gamma, *old_w = sum_w ? sum_w : gamma; /* nobody looks at what becomes of gamma */
+    const FA__LOOP(_terms) terms = *of;
+    for (int i = 0; i < blocks; i += FA__AT_ONCE) {
+        FA__CPU_OP(vec) s[FA__VECTORS], wn[FA__VECTORS], w[FA__VECTORS];
+        for (int j = 0; j < FA__VECTORS; j++) {
+            wn[j] = *(const FA__CPU_OP(any) *)(old_wn + i + j * FA__FLOATS);
+            w[j] = *(const FA__CPU_OP(any) *)(old_w + i + j * FA__FLOATS);
+        }
+        FA__LOOP(_ask_terms)(&terms, i);
+        FA__LOOP(_gradient_block)(s, wn, w, &terms, i, gamma, &spread);
+        for (int j = 0; j < FA__VECTORS && sum_wn; j++) {
+            *(FA__CPU_OP(any) *)(sum_wn + i + j * FA__FLOATS) = wn[j];
+            if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i + j * FA__FLOATS) = w[j];
+        }
+        if (to) FA__LOOP(_row__put)(to + i, s, streamed, by_unit);
+        else
+            for (int j = 0; j < FA__VECTORS; j++) *(FA__CPU_OP(any) *)(x + i + j * FA__FLOATS) = s[j];
+    }
+    FA__ELEMENT rest[3][FA__FLOATS];
+    for (int i = blocks; i < real; i += FA__FLOATS) {
+        FA__CPU_OP(vec) wn = *(const FA__CPU_OP(any) *)(old_wn + i), w = *(const FA__CPU_OP(any) *)(old_w + i);
+        FA__CPU_OP(vec) s = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], terms.s, i, real));
+        s = FA__LOOP(_gradient_of)(&wn, &w, s, FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], terms.d_y, i, real)), gamma + i, &spread);
+        if (terms.more) s += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[2], terms.more, i, real));
+        if (sum_wn) {
+            *(FA__CPU_OP(any) *)(sum_wn + i) = wn;
+            if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i) = w;
+        }
+        *(FA__CPU_OP(any) *)(x + i) = s;
+    }
+    if (to && blocks < real) FA__LOOP(_row__store_at)(to + blocks, x + blocks, real - blocks, 0);
+}
+
+/* Two rows of halves at a time, where there are registers for it: the sums of columns are loaded and stored once. */
+enum { FA__LOOP(_PAIRS) = FA__LOOP(_row_LANES) == 16 && sizeof(FA__ELEMENT) == 2 };
+
 /* The blocks of a piece of two rows, as above. What comes later is asked for of one row after the other, and what is written goes to memory one
  * after the other, the second by way of left[], since memory takes lines of two rows by turns later than that. */
 FA__FN_CALLED void FA__LOOP(_gradient_two)(FA__ELEMENT *const to[2], float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma, int blocks,

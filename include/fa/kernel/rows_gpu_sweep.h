@@ -5,7 +5,7 @@
  * anywhere, and longer ones, are held in shared memory, by lanes, a block or a cluster.
  *
  * Backward: blocks stay. A team takes row after row, of which the next ones are on their way into shared memory. A thread has
- * the same columns in every row, whose weights it keeps in shared memory, and whose sums in registers. In the end the teams of
+ * the same columns in every row, whose weights it keeps in shared memory (of rows of any kind in registers), and whose sums in registers. In the end the teams of
  * a block add theirs, each block writes what it has, and a second, small kernel adds that up in the order of the blocks: no
  * atomics. Rows are swept by a few lanes, a warp, or a block; longer ones by segments, each by blocks of its own, after a first
  * pass over whole rows.
