@@ -751,8 +751,10 @@ static void added_scores(const instance *of) {
             }
             memcpy(&bias[3 * cases[n].keys], &nan, sizeof nan);
         }
-        /* 1e-4: 13 units of the last place of what is added */
-        wrong += !agrees(&p, 2 * number_half_ulp(4, FA_F32), n < EXACT ? 1e-4 : 0, &worst);
+        /* Where q is 0 all rows of a head are alike: too few to measure an error by. A key that outweighs the others and comes early
+         * is rounded with each of the hundreds after it: at random, 1e-6 of values up to 4, of which 2e-6 are allowed. Rounding what
+         * is added, at 100, would be 5e-6. 1e-4: 13 units of the last place of what is added. */
+        wrong += !agrees(&p, 8 * number_half_ulp(4, FA_F32), n < EXACT ? 1e-4 : 0, &worst);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: what is added to scores of any scale, on both sides of the diagonal: largest error %.2f of the allowed (%d wrong)",
