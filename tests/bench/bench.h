@@ -78,7 +78,7 @@ static FA_UNUSED double wall_seconds(void) {
 }
 
 /* Seconds of run(what). On a GPU a write of 256 MB before it empties the L2 cache, and is long enough that both events
- * and the launch are queued when it ends. */
+ * and the launch are queued when it ends. What earlier kernels have marked to leave that cache last would survive the write. */
 static double time_once(void (*run)(const void *what), const void *what) {
 #if ON_GPU
     static cudaEvent_t begin, end;
@@ -90,6 +90,7 @@ static double time_once(void (*run)(const void *what), const void *what) {
         cuda(cudaEventCreate(&begin));
         cuda(cudaEventCreate(&end));
     }
+    cuda(cudaCtxResetPersistingL2Cache());
     cuda(cudaMemsetAsync(flush, 0, flush_bytes, 0));
     cuda(cudaEventRecord(begin, 0));
     run(what);

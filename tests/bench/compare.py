@@ -396,6 +396,7 @@ class Timer:
         self.device, self.repeat = device, repeat
         if device == "cuda":
             self.flush = torch.empty(256 << 20, dtype=torch.uint8, device=device)
+            self.driver = ctypes.CDLL("libcuda.so.1")
             self.begin = torch.cuda.Event(enable_timing=True)
             self.end = torch.cuda.Event(enable_timing=True)
 
@@ -405,6 +406,8 @@ class Timer:
             begin = time.perf_counter()
             run()
             return time.perf_counter() - begin
+        if self.driver.cuCtxResetPersistingL2Cache():  # what is marked to leave the cache last would survive the write below
+            raise RuntimeError("cuCtxResetPersistingL2Cache() failed")
         torch.cuda._sleep(1_000_000)  # device clocks: half a millisecond in which the host queues what follows
         self.flush.zero_()
         self.begin.record()

@@ -307,15 +307,17 @@ static void softmax_rows(rng *r) {
 KERNEL make_policies(uint64_t *to) {
     asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(to[0]));
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(to[1]));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(to[2]));
 }
 static void policies(void) {
-    uint64_t made[2] = {0, 0}, *data = (uint64_t *)memory_new(PLACE, sizeof made);
+    uint64_t made[3] = {0, 0, 0}, *data = (uint64_t *)memory_new(PLACE, sizeof made);
     memory_put(PLACE, data, made, sizeof made);
     LAUNCH(make_policies, data);
     if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
     memory_get(PLACE, made, data, sizeof made);
-    tap_ok(made[0] == FA__SM80_STAY && made[1] == FA__SM80_STAY_LONGER, "marks for the second-level cache: %llx, %llx",
-           (unsigned long long)made[0], (unsigned long long)made[1]);
+    tap_ok(made[0] == FA__SM80_STAY && made[1] == FA__SM80_STAY_LONGER && made[2] == FA__SM80_LEAVE,
+           "marks for the second-level cache: %llx, %llx, %llx", (unsigned long long)made[0], (unsigned long long)made[1],
+           (unsigned long long)made[2]);
     memory_delete(PLACE, data, sizeof made);
 }
 #endif

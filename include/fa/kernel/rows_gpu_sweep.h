@@ -143,7 +143,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_stay(&p->rows, element);
+    const int few = fa__rows_stay(&p->rows, element, p->plain); /* without a sum x goes on by itself, too */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
@@ -198,6 +198,7 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     first.sum.data = first.y.data = NULL;
     first.dropout.threshold = 0;
     first.first_pass = 1;
+    if (first.rows.policy == FA__SM80_LEAVE) first.rows.policy = FA__SM80_STAY; /* for the sweep */
     return FA__ROWS(__run_any)(&first, stream);
 }
 
@@ -205,7 +206,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
     const char *name = FA__STR(FA__ROWS());
     (void)aligned, (void)threads;
     if (!backward) return FA__ROWS(__run_forward)(p, stream);
-    fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT));
+    fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT), 0);
     const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_any_kernel_backward)
                          : p->sums.pieces == FA__SWEEP_FAST ? (const void *)FA__ROWS(_sweep_fast_kernel_backward)
                                                             : (const void *)FA__ROWS(_sweep_kernel_backward);

@@ -40,14 +40,21 @@
 #define FA__ONCE_THREADS 1024
 
 /* Bytes of a matrix of which caches hold little: what is read of it leaves them last, so that results are written to memory early. On
- * an H200 most kernels are 1 to 4 % faster for it; of 8 MB the gradient of a softmax would take 10 % longer. */
+ * an H200 most kernels are 1 to 4 % faster for it. Smaller ones would be, too (8 MB by 3 to 8 %), but what nobody reads again would then be
+ * in the way of what others read soon. */
 #define FA__STREAM_BYTES ((int64_t)128 << 20)
 
-/* Finds that policy. Returns whether rows are few. */
-static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes) {
-    const int few = r->rows * r->cols * element_bytes < FA__STREAM_BYTES;
-    r->policy = few ? FA__SM80_STAY : FA__SM80_STAY_LONGER;
-    return few;
+/* Bytes of a matrix, and of a row, that leaves the cache first where nobody is likely to read it again: results find room without anything being
+ * written to memory for it, and stay for who reads them next. Of 8 MB most kernels are 1 to 3 % faster for it, of 32 MB 1 to 4 % slower. */
+#define FA__LEAVE_BYTES ((int64_t)16 << 20)
+#define FA__LEAVE_ROW_BYTES (32 * 1024) /* a longer one may be read twice */
+
+/* Finds that policy; `again`: somebody is likely to read what the call reads. Returns whether rows are few. */
+static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int again) {
+    const int64_t row = r->cols * element_bytes, bytes = r->rows * row;
+    const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
+    r->policy = bytes >= FA__STREAM_BYTES ? FA__SM80_STAY_LONGER : leave ? FA__SM80_LEAVE : FA__SM80_STAY;
+    return bytes < FA__STREAM_BYTES;
 }
 
 /* Vectors of 16 bytes that a row may touch. */
