@@ -307,6 +307,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     int64_t step = (p.head_dim - rotary_dim + p.cut.count - 1) / p.cut.count, line = 128 / bytes;
     const int64_t lines = (step + line - 1) / line * line;
     p.tail_step = lines < INT32_MAX ? (int)lines : INT32_MAX; /* all that one team can have */
+    p.rows.bytes = tokens * p.all_heads * p.head_dim * bytes;
     if (FA__LANES == 1) p.rows.cols = (int64_t)p.all_heads * p.head_dim; /* what a row costs a core */
     return FA__ROWS(__run)(&p, 0, 1, a->threads, stream);
 }

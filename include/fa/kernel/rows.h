@@ -23,6 +23,7 @@ typedef struct fa__rows {
     int blocks;         /* of the cluster that shares a row (GPU) */
     uint64_t policy;    /* by which what is read stays in the second-level cache (GPU) */
     int64_t rows, cols;
+    int64_t bytes;      /* of a matrix, if that is not rows * cols; else 0 (GPU) */
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
     int whole;          /* and are of whole vectors of 16 bytes; of segments, also fill what their teams hold, unless FA__CUT_PARTIAL (GPU) */
     int slot_bytes;     /* of shared memory in a block, or a team of norm_any.h, for each tensor that is held; 0: they are read again (GPU) */

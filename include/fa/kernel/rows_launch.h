@@ -51,7 +51,7 @@
 
 /* Finds that policy; `again`: somebody is likely to read what the call reads. Returns whether rows are few. */
 static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int again) {
-    const int64_t row = r->cols * element_bytes, bytes = r->rows * row;
+    const int64_t row = r->cols * element_bytes, bytes = r->bytes > 0 ? r->bytes : r->rows * row;
     const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
     r->policy = bytes >= FA__STREAM_BYTES ? FA__SM80_STAY_LONGER : leave ? FA__SM80_LEAVE : FA__SM80_STAY;
     return bytes < FA__STREAM_BYTES;
