@@ -101,15 +101,15 @@ if [ "$1" = --one ]; then
         arch/sm80/row*.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu gpu_contracts" ;;
-        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_planner.h | kernel/attention_order.h)
-            suites="gpu gpu_gpu gpu_contracts" ;;
+        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h)
+            suites="gpu gpu_gpu gpu_contracts gpu_primitives" ;;
         kernel/attention_line.h | kernel/attention_columns.h) suites="gpu gpu_contracts gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") # of what both share, a GPU's part
         [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_contracts gpu_gpu $suites"
         case $suites in gpu*) [ -n "$GPU" ] || suites= verdict="needs a GPU" ;; esac
-        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_columns.h)
+        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_columns.h)
             [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         esac
         for suite in $suites; do

@@ -1,0 +1,90 @@
+/* attention_rings.h: what the warps of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for each direction, and the
+ * notes and blocks by which the planner tells the others what is in them. */
+enum {
+    FA__LOOP(_groups) = FA__GROUPS,
+    FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
+    FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
+    FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
+    FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
+    FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
+    /* What is small: barriers, notes and blocks; columns; what the planner remembers. */
+    FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
+                       (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
+    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
+    /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
+    FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
+    FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
+    FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
+    /* Where there is more of it, Q of the next block comes before this one is done. */
+    FA__LOOP(_q_stages) = FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
+    FA__LOOP(_fit) = (FA__LOOP(_room) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
+    FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
+    FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
+    FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
+    FA__LOOP(_masked) = 1,
+    FA__LOOP(_last) = 2,
+    FA__LOOP(_first) = 4,
+    FA__LOOP(_end) = 8,
+    FA__LOOP(_note_bits) = 4,
+    FA__LOOP(_loaders) = 3,
+    FA__LOOP(_turns) = FA__TURNS,
+    FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
+};
+
+/* A barrier for each direction: a buffer is full, a buffer is free again. */
+typedef struct FA__LOOP(_pair) {
+    uint64_t full, free;
+} FA__LOOP(_pair);
+
+/* A block of queries, of which all warpgroups have a part. */
+typedef struct FA__LOOP(_block) {
+    int batch, head, head_kv, query; /* batch is -1 after the last block */
+} __attribute__((aligned(16))) FA__LOOP(_block);
+
+/* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
+ * of its block; there is none. */
+typedef struct FA__LOOP(_note) {
+    int word, batch, head, head_kv; /* 16 bytes, which are written and read at once */
+} __attribute__((aligned(16))) FA__LOOP(_note);
+
+typedef struct FA__LOOP(_shared) {
+#if FA__COLUMNS
+    /* What is the same for all tiles, and then what each tile of K has. At the beginning, since compute-sanitizer takes what wgmma reads
+     * twice for twice as much. */
+    uint4 rows[FA__LOOP(_rows)] __attribute__((aligned(128)));
+#endif
+    FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
+    FA__LOOP(_ktile_tile) k[FA_STAGES];
+    FA__LOOP(_vtile_tile) v[FA_STAGES];
+    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((aligned(1024)));
+    FA__LOOP(_pair)
+    of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
+    FA__LOOP(_block) block[FA__LOOP(_blocks)];
+    FA__LOOP(_note) note[FA__LOOP(_notes)];
+#if FA__REMEMBERS
+    fa__ids ids[FA__LOOP(_known)];
+#endif
+} FA__LOOP(_shared);
+
+FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)) * FA_BLOCK_N; }
+
+/* A place in a ring of buffers, and the parity of the phase in which it is full. */
+typedef struct FA__LOOP(_place) {
+    int slot, phase;
+} FA__LOOP(_place);
+FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int slots) {
+    at->slot++;
+    if (at->slot == slots) {
+        at->slot = 0;
+        at->phase ^= 1;
+    }
+}
+FA__FN void FA__LOOP(_wait_full)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
+    fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].full), at.phase);
+}
+FA__FN void FA__LOOP(_wait_free)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
+    fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].free), at.phase ^ 1);
+}
+FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
+    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].free));
+}
