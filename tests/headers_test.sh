@@ -69,6 +69,33 @@ done
 $CC -std=c11 $warnings -pedantic -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
 ok $? "cc -std=c11 -pedantic: all headers" "$work/log"
 
+# Hooks of the program's whose names are those of variables of ours: a wrapper calls them, in which nothing has a name that they may have.
+named() { # KIND NAME: the hook, and an instance with it
+    case $1 in
+    score) printf 'FA_HOOK float %s(const FA_USER_ARGS *u, float y, fa_index i) { (void)u; return y + i.distance; }\n' "$2"
+        printf '#define FA_NAME with_%s\n#define FA_DTYPE FA_BF16\n#define FA_HEAD_DIM 8\n#define FA_SCORE %s\n#include <fa/attention.h>\n' "$2" "$2" ;;
+    activation) printf 'FA_HOOK float %s(const FA_USER_ARGS *u, float y) { (void)u; return y * y; }\n' "$2"
+        printf 'FA_HOOK float %s_grad(const FA_USER_ARGS *u, float y) { (void)u; return 2.0f * y; }\n' "$2"
+        printf '#define FA_NAME with_%s\n#define FA_DTYPE FA_F16\n#define FA_ACTIVATION %s\n#include <fa/swiglu.h>\n' "$2" "$2" ;;
+    address) printf 'FA_HOOK const void *%s(const FA_USER_ARGS *u, int i) { (void)u, (void)i; return NULL; }\n' "$2"
+        printf '#define FA_NAME with_%s\n#define FA_DTYPE FA_F16\n#define FA_ROWS 16\n#define FA_COLS 16\n#define FA_LOADER FA_POINTER\n#define FA_ROW_ADDRESS %s\n#include <fa/tile.h>\n' "$2" "$2" ;;
+    esac
+}
+all_named() { # KIND NAMES
+    printf '#include <fa/fa.h>\n#include <fa/score.h>\n' >"$work/$1.c"
+    for name in $2; do named $1 $name; done >>"$work/$1.c"
+    $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/$1.c" >"$work/log" 2>&1
+    ok $? "$1 hooks may be called $2" "$work/log"
+}
+all_named score "distance masked hooked first box s x p r c at user score row query key edge few cols"
+all_named activation "gate gates up ups row piece count held in out place team x y d p d_y at user"
+all_named address "row source user tile data"
+if [ -n "$NVCC" ]; then
+    { printf '#include <fa/fa.h>\n'; for name in query key distance; do named score $name; done; for name in gate row; do named activation $name; done; } >"$work/named.cu"
+    "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -c "$work/named.cu" -o "$work/named.o" >"$work/log" 2>&1
+    ok $? "nvcc: hooks may be called query, key, distance, gate and row" "$work/log"
+fi
+
 # A program's own macros: HEADS, LENGTH or COLS, defined before an instance, would replace a name of ours that is spelt so.
 # Spelt like a macro are, in what the preprocessor leaves of our files, only names that start with FA_.
 cat >>"$work/all.c" <<'END'

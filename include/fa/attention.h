@@ -126,8 +126,12 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__SCORE_OF(p, x, at) fa__tanh((x) * (p)->scale, (at).dtype)
 #define FA__SCORE_UNIT(args) ((args)->softcap)
 #elif FA__HAS_SCORE
-#define FA__SCORE_OF(p, x, at) FA_SCORE(FA__USER(p), (x) * (p)->scale, at)
+#define FA__SCORE_OF(p, x, at) FA__ATTN(__score)(FA__USER(p), (x) * (p)->scale, at)
 #define FA__SCORE_UNIT(args) 1.0f
+/* The hook, which is called here alone: elsewhere something of the library's may have its name. */
+FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, fa_index fa__at) {
+    return FA_SCORE(fa__user, fa__score, fa__at);
+}
 #endif
 #if defined(FA_USER_ARGS)
 #define FA__HAS_USER 1

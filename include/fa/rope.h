@@ -258,6 +258,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
                    {backward ? "d_k" : "k", k, heads_kv, backward},
                    {backward ? "d_q" : "q_out", q_out, a->heads, 1},
                    {backward ? "d_k" : "k_out", k_out, heads_kv, 1}};
+    FA__CHECK(!k->data || heads_kv > 0 || a->batch == 0 || a->seqlen == 0,
+              "%s: heads_kv is 0 and %s.data is not NULL: the number of its heads is needed", name, tensors[1].name);
     for (int i = 0; i < 4; i++)
         if ((status = fa__check_tensor(name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, a->seqlen, a->head_dim, bytes, bytes,
                                        tensors[i].written)) != FA_OK)

@@ -116,6 +116,12 @@ typedef struct FA__PARAMS {
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
+/* The activation, which is called here alone: elsewhere something of the library's may have its name. */
+FA_HOOK float FA__ROWS(__activation)(const FA_USER_ARGS *fa__user, float fa__x) { return FA_ACTIVATION(fa__user, fa__x); }
+FA_HOOK float FA__ROWS(__activation_grad)(const FA_USER_ARGS *fa__user, float fa__x) {
+    return FA__CAT(FA_ACTIVATION, _grad)(fa__user, fa__x);
+}
+
 #define FA__BODY <fa/kernel/swiglu_rows.h>
 #define FA__HELD_FORWARD 2
 #define FA__HELD_BACKWARD 2 /* of three: 32 bytes of each (with 16, 4,096 rows of 1,024 columns take 1 to 2 % longer) */

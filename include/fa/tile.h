@@ -140,7 +140,9 @@ typedef struct FA__TILE(_source) {
     const FA_USER_ARGS *user;
     int row;
 } FA__TILE(_source);
-FA__FN const void *FA__TILE(_row)(FA__TILE(_source) source, int row) { return FA_ROW_ADDRESS(source.user, source.row + row); }
+FA__FN const void *FA__TILE(_row)(FA__TILE(_source) fa__source, int fa__row) { /* names that the function cannot have */
+    return FA_ROW_ADDRESS(fa__source.user, fa__source.row + fa__row);
+}
 FA__FN int FA__TILE(_cols)(FA__TILE(_source) source) {
     (void)source;
     return FA_COLS;

@@ -109,6 +109,9 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
         FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
                   words[i].data);
     if (keys == 0) return FA_OK;
+    for (int i = 0; i < 3; i++)
+        FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
+                  a->o.data);
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)

@@ -22,7 +22,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         const int count = FA__LOOP(_row_count)(&in, piece);
         const float *gates = FA__LOOP(_row_look)(x, &held_x, &in, piece), *ups = FA__LOOP(_row_look)(up, &held_up, &in_up, piece);
         FA__UNROLL
-        for (int i = 0; i < count; i++) x[i] = FA_ACTIVATION(FA__USER(p), gates[i]) * ups[i];
+        for (int i = 0; i < count; i++) x[i] = FA__ROWS(__activation)(FA__USER(p), gates[i]) * ups[i];
         FA__LOOP(_row_store)(&out, piece, x);
     }
 }
@@ -54,8 +54,8 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         FA__UNROLL
         for (int i = 0; i < count; i++) {
             float gate = gates[i], d_y = ds[i];
-            x[i] = d_y * ups[i] * FA__CAT(FA_ACTIVATION, _grad)(FA__USER(p), gate);
-            d[i] = d_y * FA_ACTIVATION(FA__USER(p), gate);
+            x[i] = d_y * ups[i] * FA__ROWS(__activation_grad)(FA__USER(p), gate);
+            d[i] = d_y * FA__ROWS(__activation)(FA__USER(p), gate);
         }
         FA__LOOP(_row_store)(&out_x, piece, x);
         FA__LOOP(_row_store)(&out_up, piece, d);
