@@ -59,12 +59,12 @@ for by in cc clang c++; do
     attention '!name'; rejects $by "no FA_NAME" "fa/attention.h: define FA_NAME"
     attention '!name' '#define FA_NAME'; rejects $by "an empty FA_NAME" "fa: FA_NAME is empty: define it as the prefix"
     attention '!dtype'; rejects $by "no FA_DTYPE" "bad: define FA_DTYPE, the type of the elements: FA_F32, FA_F16"
-    attention '!dtype' '#define FA_DTYPE FA_FLOAT'; rejects $by "a misspelt FA_DTYPE" "bad: define FA_DTYPE"
-    attention '!dtype' '#define FA_DTYPE 7'; rejects $by "an unknown FA_DTYPE" "bad: define FA_DTYPE"
-    attention '!dtype' '#define FA_DTYPE'; rejects $by "an empty FA_DTYPE" "bad: define FA_DTYPE"
+    attention '!dtype' '#define FA_DTYPE FA_FLOAT'; rejects $by "a misspelt FA_DTYPE" "bad: FA_DTYPE is FA_FLOAT: FA_F32, FA_F16, FA_BF16 or FA_TF32 is needed"
+    attention '!dtype' '#define FA_DTYPE 7'; rejects $by "an unknown FA_DTYPE" "bad: FA_DTYPE is 7: FA_F32, FA_F16"
+    attention '!dtype' '#define FA_DTYPE'; rejects $by "an empty FA_DTYPE" "bad: FA_DTYPE is : FA_F32, FA_F16"
     attention '!dim'; rejects $by "no FA_HEAD_DIM" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256"
     for d in 0 9 264 -8; do
-        attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: define FA_HEAD_DIM"
+        attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: FA_HEAD_DIM is $d: a multiple of 8"
         attention "#define FA_HEAD_DIM_V $d"; rejects $by "FA_HEAD_DIM_V $d" "bad: FA_HEAD_DIM_V"
     done
     attention '#define FA_ARCH 75'; rejects $by "FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80 or 90, or leave it out"
@@ -72,14 +72,14 @@ for by in cc clang c++; do
     attention '#define FA_ARCH'; rejects $by "an empty FA_ARCH" "bad: FA_ARCH is : write FA_CPU, 80 or 90"
     attention '#define FA_ARCH 80'; rejects $by "FA_ARCH 80 without nvcc" "bad: FA_ARCH 80 needs nvcc"
     attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90 without nvcc" "bad: FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU"
-    attention '!dim' '#define FA_HEAD_DIM 32+32'; rejects $by "FA_HEAD_DIM 32+32" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256, as a literal or a macro, which the preprocessor can compare, in parentheses"
-    attention '#define FA_HEAD_DIM_V 128-64'; rejects $by "FA_HEAD_DIM_V 128-64" "bad: FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256, in parentheses"
+    attention '!dim' '#define FA_HEAD_DIM 32+32'; rejects $by "FA_HEAD_DIM 32+32" "bad: FA_HEAD_DIM is 32+32: a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses"
+    attention '#define FA_HEAD_DIM_V 128-64'; rejects $by "FA_HEAD_DIM_V 128-64" "bad: FA_HEAD_DIM_V, the head dimension of v, is 128-64: a multiple of 8 from 8 to 256 is needed, in parentheses"
     attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses"
     attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses"
     for size in '8*4' '64/2' '1<<5' '8<<2' '96%64' '40&48' '1?32:16'; do
         attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses"
         attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses"
-        attention '!dim' "#define FA_HEAD_DIM $size"; rejects $by "FA_HEAD_DIM $size" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256"
+        attention '!dim' "#define FA_HEAD_DIM $size"; rejects $by "FA_HEAD_DIM $size" "bad: FA_HEAD_DIM is "
     done
     attention '!dim' '#define FA_HEAD_DIM (32+32)' '#define FA_BLOCK_M (16+16)'; accepts $by "expressions in parentheses"
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
@@ -154,8 +154,8 @@ for header in $row_kernels; do
     for by in cc clang c++; do
         primitive $header '#define FA_DTYPE FA_F32'; rejects $by "$header without FA_NAME" "fa/$header: define FA_NAME"
         primitive $header '#define FA_NAME bad'; rejects $by "$header without FA_DTYPE" "bad: define FA_DTYPE"
-        primitive $header '#define FA_NAME bad' '#define FA_DTYPE FA_FLOAT'; rejects $by "$header with a misspelt FA_DTYPE" "bad: define FA_DTYPE"
-        primitive $header '#define FA_NAME bad' '#define FA_DTYPE 7'; rejects $by "$header with an unknown FA_DTYPE" "bad: define FA_DTYPE"
+        primitive $header '#define FA_NAME bad' '#define FA_DTYPE FA_FLOAT'; rejects $by "$header with a misspelt FA_DTYPE" "bad: FA_DTYPE is FA_FLOAT: FA_F32"
+        primitive $header '#define FA_NAME bad' '#define FA_DTYPE 7'; rejects $by "$header with an unknown FA_DTYPE" "bad: FA_DTYPE is 7: FA_F32"
         primitive $header '#define FA_NAME' '#define FA_DTYPE FA_F32'; rejects $by "$header with an empty FA_NAME" "fa: FA_NAME is empty"
         for number in 75 90 FA_GPU; do
             primitive $header "$tile" "#define FA_ARCH $number"; rejects $by "$header with FA_ARCH $number" "bad: FA_ARCH is $number: $every_gpu"
@@ -231,7 +231,7 @@ attention '#include <fa/score.h>' 'static float own(const void *user, float scor
     'FA_SCORE_CHAIN(both, own, fa_alibi)' '#define FA_SCORE both'
 rejects nvcc "a score hook without FA_HOOK in FA_SCORE_CHAIN" "calling a __host__ function" $arch
 attention '#define FA_STAGES 3'; rejects nvcc "FA_STAGES 3" "bad: FA_STAGES" $arch
-attention '#define FA_WARPS 3' '#define FA_BLOCK_M 64'; rejects nvcc "FA_WARPS 3 for FA_BLOCK_M 64" "bad: FA_BLOCK_M is not 16 or 32 times FA_WARPS" $arch
+attention '#define FA_WARPS 3' '#define FA_BLOCK_M 64'; rejects nvcc "FA_WARPS 3 for FA_BLOCK_M 64" "bad: FA_BLOCK_M is 64 and FA_WARPS is 3: 16 or 32 times as many are needed" $arch
 attention '!dim' '#define FA_HEAD_DIM 256' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 128' '#define FA_WARPS 8'
     rejects nvcc "tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
 hopper() { attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16' "$@"; }

@@ -78,15 +78,18 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) FA_UNUSED;
 FA__STRICT_BEGIN
 #include <fa/arch/bind.h>
 #include <fa/arch/dtype.h>
-#if !defined(FA_HEAD_DIM) || FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM)
-FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression (others: pad q and k with zeros and set args.scale)");
+#if !defined(FA_HEAD_DIM)
+FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256");
+#define FA_HEAD_DIM 64
+#elif FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM)
+FA__REQUIRE(0, "FA_HEAD_DIM is " FA__STR(FA_HEAD_DIM) ": a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression (others: pad q and k with zeros and set args.scale)");
 #undef FA_HEAD_DIM
 #define FA_HEAD_DIM 64
 #endif
 #if !defined(FA_HEAD_DIM_V)
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || (FA_HEAD_DIM_V + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM_V)
-FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is not a multiple of 8 from 8 to 256, in parentheses if it is an expression");
+FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM_V) ": a multiple of 8 from 8 to 256 is needed, in parentheses if it is an expression");
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif

@@ -91,7 +91,7 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 typedef struct CUstream_st *fa_stream;
 
 /** What a hook's first argument points to when FA_USER_ARGS is not defined: nothing. */
-typedef struct fa_no_user FA_USER_ARGS;
+typedef struct fa_FA_USER_ARGS_is_not_defined FA_USER_ARGS; /* what a compiler says of arguments that were expected */
 
 /* ------------------------------------------------------------------ errors */
 

@@ -35,7 +35,7 @@
  * key i + seqlen_k - seqlen_q. fa_causal_top_left aligns the other way.
  *
  * Each call is a single thread's: the functions must not synchronise. The forward asks for keep, tile and keys; queries is
- * for the backward, which walks queries. `box` always lies inside the
+ * for loops over blocks of keys, such as a backward's, which this version has not. `box` always lies inside the
  * sequences and is never empty, and so does `at`. A NULL `prefix` or `document` is refused by NAME_forward(); behind
  * FA_MASK_AND and FA_MASK_OR, where the host cannot see it, it means that there is no prefix, or that no document matches.
  */
@@ -315,7 +315,7 @@ FA_HOOK fa_range fa_causal_document_keys(const void *user, fa_box box) { return 
 FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { return fa_causal_queries(user, box); }
 /** @} */
 
-/** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. */
+/** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. Goes after FA_USER_ARGS, if there is one. */
 #define FA_MASK_FROM_KEEP(name)                                                                \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
         (void)user, (void)box;                                                                 \

@@ -28,7 +28,7 @@
  * |-----------------|----------|-----------------|---------|
  * | FA_NAME         | yes      |                 | prefix of every generated name |
  * | FA_DTYPE        | yes      |                 | FA_F32, FA_F16, FA_BF16 or FA_TF32 (the same as FA_F32): type of all matrices |
- * | FA_WEIGHT_DTYPE | no       | FA_F32          | type of gamma and their gradients |
+ * | FA_WEIGHT_DTYPE | no       | FA_F32          | type of gamma and its gradient |
  * | FA_API          | no       | static          | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE      | no       |                 | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH         | no       | by the compiler | FA_CPU or 80, which is every GPU; without it nvcc makes 80, other compilers FA_CPU |

@@ -3,8 +3,8 @@
  * @brief Score hooks: what happens to a score between the product and the softmax.
  *
  * A score hook is a function (user, score, at) of the scaled score that returns the score to use;
- * FA_SCORE takes its name. `user` is a `const FA_USER_ARGS *`. For the backward, NAME_grad(user, score, at)
- * is its derivative by `score`, at the score that the hook was given. Returning -INFINITY masks an element exactly.
+ * FA_SCORE takes its name. `user` is a `const FA_USER_ARGS *`. NAME_grad(user, score, at), if there is one, is its derivative by
+ * `score`, at the score that the hook was given: for a backward, which this version has not. Returning -INFINITY masks an element exactly.
  *
  * @code{.c}
  * #include <fa/fa.h>

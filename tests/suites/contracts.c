@@ -398,6 +398,9 @@ static void errors(void) {
     p = fresh(&plain, &s), p.args.o.stride_batch = 0, fails(&p, argument, "o.stride_batch is 0", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = 0, fails(&p, argument, "o.stride_head is 0", "written over");
     p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
+    p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "o.data and q.data are both", "memory of its own");
+    p = fresh(&plain, &s), p.args.o.data = p.args.k.data, fails(&p, argument, "o.data and k.data are both", "memory of its own");
+    p = fresh(&plain, &s), p.args.o.data = p.args.v.data, fails(&p, argument, "o.data and v.data are both", "memory of its own");
 
     p = fresh(&half_causal, &s), p.args.q.stride_seq = 68, fails(&p, argument, "q.stride_seq is 68", "multiple of 8");
     p = fresh(&prefix_lm, &s), p.args.prefix = NULL, fails(&p, argument, "prefix is NULL", "2 ints");

@@ -755,8 +755,8 @@ static void errors(const kind *k, rng *r) {
     FRESH, ARGS.sum.data = NULL, fails(&p, k, 1, "sum.data is NULL", "dropout or a residual");
     FRESH, ARGS.sum.data = NULL, ARGS.dropout = 0, fails(&p, k, 1, "sum.data is NULL", "dropout or a residual");
     FRESH, ARGS.sum.data = NULL, ARGS.residual.data = NULL, fails(&p, k, 1, "sum.data is NULL", "dropout or a residual");
-    FRESH, ARGS.workspace = NULL, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace is (nil)", "bytes are needed");
-    FRESH, ARGS.workspace_bytes--, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace is 0x", "_workspace() says");
+    FRESH, ARGS.workspace = NULL, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace is NULL", "bytes are needed");
+    FRESH, ARGS.workspace_bytes--, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace_bytes is ", "_workspace() says");
     FRESH, ARGS.workspace = (char *)ARGS.workspace - 4, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace is 0x", "aligned to 16");
 #undef FRESH
 #undef ARGS

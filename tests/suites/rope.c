@@ -528,6 +528,7 @@ static void errors(rng *r) {
         FRESH, p.args.batch = -1, fails(&p, k, backward, "batch is -1", "0 or more");
         FRESH, p.args.heads = -1, fails(&p, k, backward, "heads is -1", "0 or more");
         FRESH, p.args.heads_kv = -3, fails(&p, k, backward, "heads_kv is -3", "0 or more");
+        FRESH, p.args.heads_kv = 0, fails(&p, k, backward, backward ? "heads_kv is 0 and d_k.data" : "heads_kv is 0 and k.data", "number of its heads");
         FRESH, p.args.seqlen = -1, fails(&p, k, backward, "seqlen is -1", "0 or more");
         FRESH, p.args.batch = INT_MAX, p.args.heads = INT_MAX / 2, fails(&p, k, backward, "(2147483647, 1073741823 + ", "at most 2^48");
         FRESH, p.args.head_dim = -8, fails(&p, k, backward, "head_dim is -8", "0 or more");

@@ -53,6 +53,17 @@ static __global__ void __launch_bounds__(FA__KEYLESS_THREADS) FA__ATTN(__keyless
 }
 #endif
 
+/* Whether there can be maps of the tensors. */
+static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
+    const fa_attention_args *a = &p->args;
+    const char *const name[] = {FA__STR(FA__ATTN()) ": q", FA__STR(FA__ATTN()) ": o", FA__STR(FA__ATTN()) ": k", FA__STR(FA__ATTN()) ": v"};
+    const fa_tensor *const mapped[] = {&a->q, &a->o, &a->k, &a->v};
+    fa_status status = FA_OK;
+    for (int i = 0; status == FA_OK && p->items > 0 && i < (a->seqlen_k > 0 ? 4 : 2); i++)
+        status = fa__mappable(name[i], *mapped[i], a->batch, i < 2 ? a->heads : a->heads_kv, i < 2 ? a->seqlen_q : a->seqlen_k);
+    return status;
+}
+
 static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__LOOP(_launch) launch;
     int device, processors;
@@ -62,6 +73,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     if (a->seqlen_k == 0)
         return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__ATTN(__keyless_kernel), launch.p.items, FA__KEYLESS_THREADS, 0, 0, &launch.p,
                           stream);
+    if ((status = FA__LOOP(_mappable)(&launch.p)) != FA_OK) return status;
     if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
@@ -85,17 +97,13 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
     if (status != FA_OK) return status;
-    const fa_attention_args *a = &p->args;
 #if FA__COUNTED
+    const fa_attention_args *a = &p->args;
     if (a->workspace && (a->workspace_bytes < sizeof(uint32_t) || (uintptr_t)a->workspace % sizeof(uint32_t) != 0))
         return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %s_workspace() bytes, aligned to 4",
                         FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, FA__STR(FA__ATTN()));
 #endif
-    if (!plan) return FA_OK;
-    const fa_tensor *const mapped[4] = {&a->q, &a->o, &a->k, &a->v};
-    for (int i = 0; p->items > 0 && i < (a->seqlen_k > 0 ? 4 : 2); i++)
-        if ((status = fa__mappable(FA__STR(FA__ATTN()), *mapped[i], a->batch, i < 2 ? a->heads : a->heads_kv, i < 2 ? a->seqlen_q : a->seqlen_k)) != FA_OK)
-            return status;
+    if (!plan || (status = FA__LOOP(_mappable)(p)) != FA_OK) return status;
     FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__LOOP(_groups) * 4);
     plan->schedule = "sm_90a";
     plan->arch = 90;

@@ -199,7 +199,7 @@ FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is above 256, the widest product
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
-FA__REQUIRE(0, "FA_BLOCK_M is not 16 or 32 times FA_WARPS, the rows that a warp can hold");
+FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": 16 or 32 times as many are needed, the rows that a warp can hold");
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / 16)
 #endif

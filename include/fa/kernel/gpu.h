@@ -30,7 +30,7 @@ FA__CALLED fa_status fa__cuda_failed(cudaError_t error, const char *name, const 
     case cudaErrorStubLibrary:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorCompatNotSupportedOnDevice:
-        return FA__FAIL(FA_ERROR_NO_DEVICE, "%s: no usable GPU: %s (%s): this instance needs one; FA_ARCH FA_CPU makes one for the CPU",
+        return FA__FAIL(FA_ERROR_NO_DEVICE, "%s: no usable GPU: %s (%s): a GPU and a driver for it are needed, or an instance with FA_ARCH FA_CPU",
                         name, cudaGetErrorString(error), cudaGetErrorName(error));
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:

@@ -143,7 +143,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_stay(&p->rows, element, p->plain); /* without a sum x goes on by itself, too */
+    const int few = fa__rows_stay(&p->rows, element, p->plain); /* to x, not to a sum, is added what follows from y */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
@@ -172,8 +172,9 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
         const int vectors = (int)(row / ways[i].vector);
         p->rows.rounds = vectors / p->rows.threads;
         p->rows.rest = vectors % p->rows.threads;
-        const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams; /* of a block */
-        return fa__launch_blocks(name, ways[i].kernel, (p->rows.rows + rows - 1) / rows, p->rows.threads * p->rows.teams, 1, 0, p, stream);
+        const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams, blocks = (p->rows.rows + rows - 1) / rows; /* rows of a block */
+        if (blocks > FA__BLOCKS_MOST) break; /* of one row, repeated */
+        return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, 1, 0, p, stream);
     }
     return FA__ROWS(__run_any)(p, stream);
 }

@@ -47,7 +47,7 @@
 /* Bytes of a matrix, and of a row, that leaves the cache first where nobody is likely to read it again: results find room without anything being
  * written to memory for it, and stay for who reads them next. Of 8 MB most kernels are 1 to 3 % faster for it, of 32 MB 1 to 4 % slower. */
 #define FA__LEAVE_BYTES ((int64_t)16 << 20)
-#define FA__LEAVE_ROW_BYTES (32 * 1024) /* a longer one may be read twice */
+#define FA__LEAVE_ROW_BYTES (16 * 1024) /* a longer one may be read twice, for want of shared memory */
 
 /* Finds that policy; `again`: somebody is likely to read what the call reads. Returns whether rows are few. */
 static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int again) {
@@ -56,6 +56,9 @@ static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int ag
     r->policy = bytes >= FA__STREAM_BYTES ? FA__SM80_STAY_LONGER : leave ? FA__SM80_LEAVE : FA__SM80_STAY;
     return bytes < FA__STREAM_BYTES;
 }
+
+/* Blocks of a launch, a multiple of a cluster. Beyond that a block takes several rows; kernels whose blocks take one each are not for so many. */
+#define FA__BLOCKS_MOST ((int64_t)INT32_MAX / 8 * 8)
 
 /* Vectors of 16 bytes that a row may touch. */
 static inline FA_UNUSED int64_t fa__row_vectors(int64_t cols, int element_bytes, int aligned) {
@@ -77,7 +80,7 @@ static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int ali
     int64_t needed = (fa__row_vectors(r->cols, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;
     fa__rows_teams(r, needed, most);
-    r->whole = r->even && r->cols * element_bytes % 16 == 0 && r->rows <= INT32_MAX;
+    r->whole = r->even && r->cols * element_bytes % 16 == 0 && r->rows <= FA__BLOCKS_MOST;
     if (full) r->whole &= r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
     return 1;
 }
@@ -118,7 +121,6 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
 
 FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
                                        size_t shared_bytes, void *params, fa_stream stream) {
-    const int64_t most = INT32_MAX / 8 * 8; /* of the blocks of a launch, a multiple of a cluster; then each takes several rows */
     int device, most_shared;
     cudaError_t error;
     cudaLaunchAttribute cluster;
@@ -129,7 +131,7 @@ FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int
         if (error == cudaSuccess) error = fa__reserve_shared(kernel, most_shared);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
-    launch.gridDim = dim3((unsigned)(blocks < most ? blocks : most), 1, 1);
+    launch.gridDim = dim3((unsigned)(blocks < FA__BLOCKS_MOST ? blocks : FA__BLOCKS_MOST), 1, 1);
     launch.blockDim = dim3((unsigned)threads, 1, 1);
     launch.dynamicSmemBytes = shared_bytes;
     launch.stream = stream;

@@ -30,7 +30,7 @@ static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tenso
         if (size[i] > 1 && (stride[i] < 0 || stride[i] % 8 != 0 || stride[i] >= (int64_t)1 << 39))
             return FA__FAIL(
                 FA_ERROR_ARGUMENT,
-                "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8",
+                "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8 (FA_ARCH 80 needs no map)",
                 name, which[i], (long long)stride[i]);
     }
     return FA_OK;
