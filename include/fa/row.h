@@ -61,6 +61,8 @@
  *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h): that of column 0 is number
  *                                            `first` of its tensor
  *     NAME_dropout(x, view, piece, drawn)    makes them 0, and scales the others
+ *     NAME_add_at(x, view, piece, col, value)   adds to the element of a column, in the thread that has it
+ *     NAME_late(element)                     an element as a float, which is not waited for before
  *     NAME_stream(view)                      from now on past the caches: a large result, which is not read again soon (CPU)
  *
  * and, for rows that are looked at more than once,
@@ -91,8 +93,6 @@
  *     NAME_scan_pad(x, flight, scan, part, value)   what is none of the row gets the value
  *     NAME_scan_max(flight, start)           the largest of the piece, as NAME_max_of() of fa/reduce.h (GPU)
  *     NAME_scan_edges(scan), NAME_scan_edge(scan, i)   how many elements at the row's ends are in no piece, and their columns
- *     NAME_late(element)                     an element as a float, which is not waited for before
- *     NAME_add_at(x, view, piece, col, value)   adds to the element of a column, in the thread that has it
  *
  * Neighbouring threads hold neighbouring vectors of 16 bytes. These lie on the boundaries of 16 bytes of the first row
  * (NAME_at), so that odd rows are read as fast as even ones; rows that are aligned otherwise (NAME_like) take narrower

@@ -25,6 +25,13 @@ typedef struct matrix {
     fa_matrix at;               /* what the kernel is given */
 } matrix;
 
+/* Whether an error's message begins with the call that made it, NAME_forward or NAME_backward. */
+static inline int message_is_of(const char *message, const char *name, int backward) {
+    char call[64];
+    snprintf(call, sizeof call, "%s_%s:", name, backward ? "backward" : "forward");
+    return !strncmp(message, call, strlen(call));
+}
+
 /* `gap` elements between rows, `tail` elements behind the last. An output if `written`. */
 matrix matrix_new(memory_place place, int dtype, int64_t rows, int64_t cols, int gap, int tail, int written);
 void matrix_delete(matrix *m);

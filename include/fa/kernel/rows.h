@@ -71,12 +71,12 @@ static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
     if (s->wanted && at) at += s->workers * s->count * s->pitch;
     s->row_values = s->known ? at : NULL;
 }
-FA__CALLED fa_status fa__check_workspace(const char *name, const void *workspace, size_t bytes, size_t needed) {
+FA__CALLED fa_status fa__check_workspace(const char *name, const char *says, const void *workspace, size_t bytes, size_t needed) {
     if (needed == 0) return FA_OK;
     if (!workspace)
-        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is NULL: %zu bytes are needed, as %s_workspace() says of these arguments", name, needed, name);
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is NULL: %zu bytes are needed, as %s() says of these arguments", name, needed, says);
     if (bytes < needed)
-        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace_bytes is %zu: %zu are needed, as %s_workspace() says of these arguments", name, bytes, needed, name);
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace_bytes is %zu: %zu are needed, as %s() says of these arguments", name, bytes, needed, says);
     if ((uintptr_t)workspace % 16 != 0)
         return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p: it must be aligned to 16 bytes", name, workspace);
     return FA_OK;

@@ -143,7 +143,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_stay(&p->rows, element, p->plain); /* to x, not to a sum, is added what follows from y */
+    const int few = fa__rows_stay(&p->rows, element, p->plain); /* what follows from y is then added to x, soon */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
