@@ -143,7 +143,7 @@ cat >"$work/user/program.c" <<'PROGRAM'
 int main(void) {
     fa_row_softmax_args a = {0};
     a.rows = -1;
-    return !(shared_forward(&a, 0) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "shared: rows is -1", 18));
+    return !(shared_forward(&a, 0) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "shared_forward: rows is -1", 26));
 }
 PROGRAM
 try "a shared library with hidden symbols compiles" $CC -std=c11 -O1 -shared -fPIC -fvisibility=hidden -I"$work/prefix/include" \
