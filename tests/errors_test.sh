@@ -64,7 +64,7 @@ for by in cc clang c++; do
     attention '!dtype' '#define FA_DTYPE'; rejects $by "an empty FA_DTYPE" "bad: FA_DTYPE is : FA_F32, FA_F16"
     attention '!dim'; rejects $by "no FA_HEAD_DIM" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256"
     for d in 0 9 264 -8; do
-        attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: FA_HEAD_DIM is $d: a multiple of 8"
+        attention '!dim' "#define FA_HEAD_DIM $d"; rejects $by "FA_HEAD_DIM $d" "bad: FA_HEAD_DIM is $d: a multiple of 8 from 8 to 256"
         attention "#define FA_HEAD_DIM_V $d"; rejects $by "FA_HEAD_DIM_V $d" "bad: FA_HEAD_DIM_V"
     done
     attention '#define FA_ARCH 75'; rejects $by "FA_ARCH 75" "bad: FA_ARCH is 75: write FA_CPU, 80 or 90, or leave it out"
@@ -79,7 +79,7 @@ for by in cc clang c++; do
     for size in '8*4' '64/2' '1<<5' '8<<2' '96%64' '40&48' '1?32:16'; do
         attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses"
         attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses"
-        attention '!dim' "#define FA_HEAD_DIM $size"; rejects $by "FA_HEAD_DIM $size" "bad: FA_HEAD_DIM is "
+        attention '!dim' "#define FA_HEAD_DIM $size"; rejects $by "FA_HEAD_DIM $size" "bad: FA_HEAD_DIM is $size: a multiple of 8 from 8 to 256"
     done
     attention '!dim' '#define FA_HEAD_DIM (32+32)' '#define FA_BLOCK_M (16+16)'; accepts $by "expressions in parentheses"
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"

@@ -97,7 +97,7 @@ typedef struct FA__PARAMS { /* what comes before a kernel's first load in as few
 
 /* Checks the arguments of a direction, derives the parameters and runs. */
 static FA_UNUSED fa_status FA__ROWS(__call)(const fa_row_softmax_args *a, int backward, fa_stream stream) {
-    const char *name = backward ? FA__STR(FA__ROWS(_backward)) : FA__STR(FA__ROWS(_forward));
+    const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT);
     FA__PARAMS p;
     fa_status status;

@@ -33,7 +33,7 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
 
 /* Checks what both directions need, and derives the parameters. */
 FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a, int backward) {
-    const char *name = backward ? FA__STR(FA__ROWS(_backward)) : FA__STR(FA__ROWS(_forward));
+    const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);
     fa_status status;
     FA__CHECK(a, "%s: args is NULL: point it to an " FA__STR(FA__NORM_ARGS), name);
@@ -115,7 +115,8 @@ FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream
     if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
     /* If any is needed, then what NAME_workspace() says, which is enough. */
     const size_t needed = fa__sums_bytes(&p.sums, &p.rows), enough = needed > 0 ? FA__ROWS(_workspace)(args) : 0;
-    status = fa__check_workspace(FA__STR(FA__ROWS(_backward)), FA__STR(FA__ROWS(_workspace)), args->workspace, args->workspace_bytes, needed > enough ? needed : enough);
+    status = fa__check_workspace(FA__ROWS_CALL(1), FA__STR(FA__ROWS(_workspace)), args->workspace, args->workspace_bytes,
+                                 needed > enough ? needed : enough);
     if (status != FA_OK) return status;
     fa__sums_place(&p.sums, args->workspace);
     return FA__ROWS(__run)(&p, 1, 1, args->threads, stream);

@@ -1,5 +1,6 @@
 /* rows_end.h: ends what kernel/rows_begin.h began. */
 #undef FA__ROWS
+#undef FA__ROWS_CALL
 #undef FA__ELEMENT
 #undef FA_WARPS
 #if defined(FA__SUB_DEFAULTED)

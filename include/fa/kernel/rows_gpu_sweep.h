@@ -143,7 +143,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
     const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_stay(&p->rows, element, p->plain); /* what follows from y is then added to x, soon */
+    const int few = fa__rows_stay(&p->rows, element, p->plain); /* what follows from y is then added to x, soon; or a sweep reads it */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
@@ -172,7 +172,8 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
         const int vectors = (int)(row / ways[i].vector);
         p->rows.rounds = vectors / p->rows.threads;
         p->rows.rest = vectors % p->rows.threads;
-        const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams, blocks = (p->rows.rows + rows - 1) / rows; /* rows of a block */
+        const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams; /* of a block */
+        const int64_t blocks = (p->rows.rows + rows - 1) / rows;
         if (blocks > FA__BLOCKS_MOST) break; /* of one row, repeated */
         return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, 1, 0, p, stream);
     }
@@ -199,7 +200,7 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     first.sum.data = first.y.data = NULL;
     first.dropout.threshold = 0;
     first.first_pass = 1;
-    if (first.rows.policy == FA__SM80_LEAVE) first.rows.policy = FA__SM80_STAY; /* for the sweep */
+    fa__rows_stay(&first.rows, (int)sizeof(FA__ELEMENT), 1); /* by the sweep */
     return FA__ROWS(__run_any)(&first, stream);
 }
 
