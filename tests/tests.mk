@@ -6,6 +6,7 @@
 # FA_PROVE=0   plain summary, also where prove is found
 # FA_FULL=1    compiles every instance for every GPU architecture (default: each for one)
 # NVCC=        leaves out what needs nvcc
+# CXX=         leaves out the simulated GPU
 
 CC       ?= cc
 BUILD    ?= build
@@ -135,16 +136,50 @@ $(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
 $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward): $(gpu_harness)
 	$(Q)$(NVCC) $(TEST_CODE) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
+# ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
+
+# Code for sm_80 whose instruction layer is in C++. A chunk of instances, by the seed, and the random sample.
+have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
+simulated     = row_softmax layernorm swiglu cross_entropy rope contracts forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
+simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%),$(T)/simulated_nothing)
+SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -I$(INCLUDE) -Itests -pthread
+# (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
+SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800
+simulated_tls := $(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/null 2>&1 && echo -fno-extern-tls-init)
+simulator_headers := $(shell find tests/simulator -name '*.h')
+simulated_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/simulated/memory.o $(T)/simulated/machine.o
+
+$(T)/simulated/machine.o: tests/simulator/machine.cpp $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATOR) -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $@ $<
+$(T)/simulated/memory.o: tests/harness/memory.c $(test_headers) $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATED) -c -o $@ $<
+$(T)/simulated/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATED) -c -o $@ $<
+$(T)/simulated/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATED) -c -o $@ $<
+$(T)/simulated_forward_%: $(T)/simulated/forward_%.o $(T)/forward.o $(simulated_harness)
+	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
+$(T)/simulated_contracts: $(T)/simulated/contracts_elsewhere.o
+$(T)/simulated_%: $(T)/simulated/%.o $(simulated_harness)
+	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
+$(T)/simulated_nothing:
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\necho 1..1\necho "ok 1 # SKIP kernels of GPUs on a simulated one: no C++ compiler ($(CXX))"\n' > $@ && chmod +x $@
+
 # ---- targets ----
 
 # Slow compilations first.
-test-programs: $(T)/contracts $(gpu_suites) $(test_forward) $(test_suites)
+test-programs: $(T)/contracts $(gpu_suites) $(simulated_suites) $(test_forward) $(test_suites)
 
 test:
 	@echo "test: compiling the test programs on $(test_cores) cores (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
 	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
-	    $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
+	    $(simulated_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
 
 mutate: $(T)/pairs
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)

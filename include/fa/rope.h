@@ -102,20 +102,11 @@ static inline FA_UNUSED fa__rope_angles fa__rope_angles_of(double base, int rota
     }
     return a;
 }
-FA_HOOK uint64_t fa__multiply_fractions(uint64_t a, uint64_t b) {
-#if defined(__CUDA_ARCH__)
-    return __umul64hi(a, b);
-#else
-    uint64_t low = (uint32_t)a * (uint64_t)(uint32_t)b >> 32, first = (a >> 32) * (uint32_t)b + low;
-    uint64_t second = (uint32_t)a * (b >> 32) + (uint32_t)first;
-    return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
-#endif
-}
 /* The angle of a pair at position 1. */
 FA_HOOK uint64_t fa__rope_angle(const fa__rope_angles *a, uint32_t pair) {
     uint64_t angle = 0x28BE60DB9391054Au; /* of pair 0: 1 / (2 pi) */
     for (int i = 0; pair >> i; i++)
-        if (pair >> i & 1) angle = fa__multiply_fractions(angle, a->power[i]);
+        if (pair >> i & 1) angle = fa__high64(angle, a->power[i]);
     return angle;
 }
 /* Of an angle in units of 2^-32 turns: its distance from the nearest quarter turn, in polynomials (minimax, errors of

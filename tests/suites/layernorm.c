@@ -952,10 +952,12 @@ int main(void) {
     for (int i = 0; i < 4; i++) equal_elements(&kinds[0], i / 2 ? 77777.77f : 12345.67f, i % 2 ? 1e-9f : 0);
 #if defined(__CUDACC__)
     for (int i = 0; i < KINDS; i += 5) streams(&kinds[i], 1000, &r), streams(&kinds[i], 300000, &r);
+#if !defined(TEST_SIMULATOR) /* it would take minutes */
     for (int i = 0; i < KINDS; i += 2) determinism(&kinds[i], 400001, &r); /* more than a cluster holds */
     for (int64_t cols = 64; cols <= 65536; cols *= 4) many_rows(&kinds[2], cols), many_rows(&kinds[3], cols);
     for (int i = 1; i < KINDS; i += 3) large(&kinds[i], 768, &r), large(&kinds[i], 1024, &r), large(&kinds[i], 8192, &r);
     for (int i = 2; i < KINDS; i += 3) concurrency(&kinds[i], &r);
+#endif
     on_the_host(&r);
 #endif
     return tap_end();

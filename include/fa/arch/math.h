@@ -16,15 +16,6 @@
 #define FA__LOG2_E 1.4426950408889634f
 #define FA__LN_2 0.6931471805599453f
 
-/* The larger one; b where a is NaN. (A select on the CPU, where fmaxf is a call; one instruction on the GPU.) */
-FA_HOOK float fa__maxf(float a, float b) {
-#if defined(__CUDA_ARCH__)
-    return fmaxf(a, b);
-#else
-    return a > b ? a : b;
-#endif
-}
-
 /* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on it, and
  * then no vectors. */
 FA_HOOK float fa__select(int condition, float a, float b) {
@@ -78,39 +69,22 @@ FA_HOOK float fa__tanh_accurate(float x) {
     return fa__from_bits(t | ((uint32_t)u & 0x80000000u) | ((uint32_t)is_nan & 0x7FC00000u));
 }
 
-/* The upper half of a product. As a product of 64 bits nvcc makes one instruction more of it and the lower half. */
-FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) {
+/* What GPUs have instructions for. */
 #if defined(__CUDA_ARCH__)
-    return __umulhi(a, b);
+#include <fa/arch/sm80/math.h>
 #else
-    return (uint32_t)((uint64_t)a * b >> 32);
-#endif
+/* The larger one; b where a is NaN. (A select: fmaxf is a call.) */
+FA_HOOK float fa__maxf(float a, float b) { return a > b ? a : b; }
+
+/* The upper half of a product. */
+FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
+FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) {
+    uint64_t low = (uint32_t)a * (uint64_t)(uint32_t)b >> 32, first = (a >> 32) * (uint32_t)b + low;
+    uint64_t second = (uint32_t)a * (b >> 32) + (uint32_t)first;
+    return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
 }
 
-/* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write memory. */
-#if defined(__CUDA_ARCH__)
-FA_HOOK float fa__load_float(const float *from) { return __ldg(from); }
-FA_HOOK int fa__load_int(const int *from) { return __ldg(from); }
-FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return __ldg(from); }
-/* Element i of an array if it is there, else `missing`: a predicate, which costs neither a branch nor a choice of addresses. */
-#define FA__LOAD_IF(name, type, bits, constraint)                                                                           \
-    FA_HOOK type name(int there, const type *from, int i, type missing) {                                                   \
-        type x;                                                                                                             \
-        asm("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %2, 0;\n\tmov." bits " %0, %3;\n\t@p ld.global.nc." bits " %0, [%1];\n\t}" \
-            : "=&" constraint(x)                                                                                            \
-            : "l"(from + i), "r"(there), constraint(missing));                                                              \
-        return x;                                                                                                           \
-    }
-FA__LOAD_IF(fa__load_int_if, int, "b32", "r")
-FA__LOAD_IF(fa__load_half_if, uint16_t, "b16", "h")
-#undef FA__LOAD_IF
-/* A row of an array, as one value however many of its elements are read: the compiler would else add each element's
- * number to the row's offset first, in 64 bits. */
-FA_HOOK const void *fa__row_address(const void *row) {
-    asm("mov.b64 %0, %1;" : "=l"(row) : "l"(row));
-    return row;
-}
-#else
+/* Loads of what does not change during a kernel. */
 FA_HOOK float fa__load_float(const float *from) { return *from; }
 FA_HOOK int fa__load_int(const int *from) { return *from; }
 FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return *from; }
@@ -119,7 +93,18 @@ FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16
     return there ? from[i] : missing;
 }
 FA_HOOK const void *fa__row_address(const void *row) { return row; }
+
+FA_HOOK float fa__exp2(float x) { return fa__exp2_cpu(x); }
+FA_HOOK float fa__reciprocal(float x) { return 1.0f / x; }
+FA_HOOK float fa__rsqrt(float x) { return 1.0f / sqrtf(x); }
+FA_HOOK float fa__log(float x) { return logf(x); }
+FA_HOOK float fa__log_accurate(float x) { return logf(x); }
+FA_HOOK float fa__tanh(float x, int dtype) {
+    (void)dtype;
+    return fa__tanh_accurate(x);
+}
 #endif
+
 /* Element i of row `row` (an offset in elements) of an array of a data type; NaN where there is no array, unless it is
  * known to be there. */
 FA_HOOK float fa__load_or_nan(const void *array, int64_t row, int i, int dtype, int known) {
@@ -140,46 +125,6 @@ FA_HOOK int fa__max3(int a, int b, int c) {
     return a > d ? a : d;
 }
 
-#if defined(__CUDA_ARCH__)
-/* ex2.approx.ftz: relative error 2^-22.5; ex2(-inf) = 0 (PTX ISA, ex2). */
-FA_HOOK float fa__exp2(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-/* rcp.approx and lg2.approx: 1 unit in the last place, and 2^-22 absolutely near 1 (PTX ISA). */
-FA_HOOK float fa__reciprocal(float x) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-FA_HOOK float fa__rsqrt(float x) { return rsqrtf(x); } /* 2 units in the last place */
-FA_HOOK float fa__log(float x) {
-    float y;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y * FA__LN_2;
-}
-FA_HOOK float fa__log_accurate(float x) { return logf(x); } /* 1 unit in the last place, without --use_fast_math */
-/* For half-precision inputs one instruction (relative error 2^-11), else the accurate one. */
-FA_HOOK float fa__tanh(float x, int dtype) {
-    if (dtype == FA_F16 || dtype == FA_BF16) {
-        float y;
-        asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-        return y;
-    }
-    return fa__tanh_accurate(x);
-}
-#else
-FA_HOOK float fa__exp2(float x) { return fa__exp2_cpu(x); }
-FA_HOOK float fa__reciprocal(float x) { return 1.0f / x; }
-FA_HOOK float fa__rsqrt(float x) { return 1.0f / sqrtf(x); }
-FA_HOOK float fa__log(float x) { return logf(x); }
-FA_HOOK float fa__log_accurate(float x) { return logf(x); }
-FA_HOOK float fa__tanh(float x, int dtype) {
-    (void)dtype;
-    return fa__tanh_accurate(x);
-}
-#endif
 /** @endcond */
 
 #endif

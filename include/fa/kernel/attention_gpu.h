@@ -165,11 +165,15 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
 /* Masks read device memory, so their tiles are counted there. */
 #if FA__HAS_MASK
 static __device__ unsigned long long FA__ATTN(__counts)[2];
-static __global__ void FA__ATTN(__count_kernel)(const __grid_constant__ FA__PARAMS p, int block_m, int block_n) {
+typedef struct FA__ATTN(__count_call) {
+    FA__PARAMS p;
+    int block_m, block_n;
+} FA__ATTN(__count_call);
+static __global__ void FA__ATTN(__count_kernel)(const __grid_constant__ FA__ATTN(__count_call) call) {
     int64_t visited = 0, masked = 0;
     uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    if (item >= p.items) return;
-    FA__ATTN(__count)(&p, item, block_m, block_n, &visited, &masked);
+    if (item >= call.p.items) return;
+    FA__ATTN(__count)(&call.p, item, call.block_m, call.block_n, &visited, &masked);
     fa_sm80_add_to(&FA__ATTN(__counts)[0], visited);
     fa_sm80_add_to(&FA__ATTN(__counts)[1], masked);
 }
@@ -177,7 +181,8 @@ static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan)
     const char *name = FA__STR(FA__ATTN());
     static char busy; /* threads of the host take turns with the counters */
     unsigned long long counts[2] = {0, 0};
-    void *arguments[3] = {p, &plan->block_m, &plan->block_n};
+    FA__ATTN(__count_call) call = {*p, plan->block_m, plan->block_n};
+    void *arguments[1] = {&call};
     while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) {}
     cudaError_t error = cudaMemcpyToSymbol(FA__ATTN(__counts), counts, sizeof counts, 0, cudaMemcpyHostToDevice);
     if (error == cudaSuccess)

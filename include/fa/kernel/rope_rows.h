@@ -26,7 +26,7 @@ FA__FN void FA__LOOP(__angles)(float *c, float *s, int count, const FA__PARAMS *
     FA__UNROLL
     for (int i = 0; i < count; i++) {
         turns[i] = (uint32_t)((uint64_t)(int64_t)position * angle >> 32);
-        angle = fa__multiply_fractions(angle, p->angles.power[0]);
+        angle = fa__high64(angle, p->angles.power[0]);
     }
     FA__UNROLL
     for (int i = 0; i < count; i++) {

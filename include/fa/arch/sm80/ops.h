@@ -2,7 +2,7 @@
  * @file sm80/ops.h
  * @brief The instruction layer of GPUs from sm_80 on: one small function a machine instruction.
  *
- * With arch/math.h, the only place with inline assembly. Names follow the PTX ISA; every function is called by whole, converged
+ * With math.h of this folder, the only place with inline assembly; tests/simulator has another machine in their place. Names follow the PTX ISA; every function is called by whole, converged
  * warps unless it says otherwise. Shared-memory addresses are 32-bit offsets in the shared window.
  */
 #ifndef FA_ARCH_SM80_OPS_H
@@ -56,46 +56,12 @@ FA__DEVICE uint64_t fa_sm80_opaque_address(uint64_t x) {
 /* A line of memory that is wanted soon, into the second-level cache (PTX ISA, prefetch). */
 FA__DEVICE void fa_sm80_prefetch(const void *from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
 
-/* The two halves of a word as floats, exactly. */
+/* The two halves of a word as floats, exactly. (Those of bf16: composed.h.) */
 FA__DEVICE void fa_sm80_unpack_f16(float *low, float *high, uint32_t word) {
     asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" : "=f"(*low), "=f"(*high) : "r"(word));
 }
-FA__DEVICE void fa_sm80_unpack_bf16(float *low, float *high, uint32_t word) {
-    *low = fa__from_bits(word << 16);
-    *high = fa__from_bits(word & 0xFFFF0000u);
-}
-
-/* Floats as pairs of FA_F16 numbers (tile_pairs.h): multiplied by a power of two that brings the largest of them to 1 / this
- * or more, but less than twice that. */
-#define FA__SM80_PAIR_UNIT 6.103515625e-05f /* 2^-14 */
-/* The size of a finite number, which orders them; a smaller one for NaN and infinities. */
-FA__DEVICE uint32_t fa_sm80_size(float x) { return (fa__bits(x) << 1) + 0x01000000u; }
-FA__DEVICE uint32_t fa_sm80_larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-/* `up`, that power of two for the largest size, and `down`, the one at or below it; 2^-112 at least. */
-FA__DEVICE void fa_sm80_powers(float *up, float *down, uint32_t size) {
-    uint32_t exponent = size >> 24; /* biased, plus 1 */
-    exponent = exponent < 16 ? 16 : exponent;
-    *up = fa__from_bits((269 - exponent) << 23);
-    *down = fa__from_bits((exponent - 1) << 23);
-}
-/* x and y as big + small, packed. */
-FA__DEVICE void fa_sm80_pair(uint32_t *big, uint32_t *small, float x, float y) {
-    float x_big, y_big;
-    *big = fa_sm80_pack_f16(x, y);
-    fa_sm80_unpack_f16(&x_big, &y_big, *big);
-    *small = fa_sm80_pack_f16(x - x_big, y - y_big);
-}
-
-/* Four words that begin so many bytes, 0 to 15, a multiple of 2, behind the first of eight. */
-FA__DEVICE void fa_sm80_shift(uint32_t *to, const uint32_t *from, int bytes) {
-    uint32_t half[6], word[5];
-#pragma unroll
-    for (int i = 0; i < 6; i++) half[i] = bytes & 8 ? from[i + 2] : from[i];
-#pragma unroll
-    for (int i = 0; i < 5; i++) word[i] = bytes & 4 ? half[i + 1] : half[i];
-#pragma unroll
-    for (int i = 0; i < 4; i++) to[i] = __funnelshift_r(word[i], word[i + 1], (unsigned)bytes % 4u * 8u);
-}
+/* The lower word of two that are moved right together by up to 31 bits (PTX ISA, shf). */
+FA__DEVICE uint32_t fa_sm80_shift_words(uint32_t low, uint32_t high, unsigned bits) { return __funnelshift_r(low, high, bits); }
 
 /* The larger of two halves, twice; the other one where one is NaN (PTX ISA, max). */
 FA__DEVICE uint32_t fa_sm80_max_f16(uint32_t a, uint32_t b) {
@@ -117,22 +83,6 @@ FA__DEVICE float fa_sm80_shuffle_f32(float x, int bit) { return __shfl_xor_sync(
 /* All lanes of the warp; what they have written each of them sees. */
 FA__DEVICE void fa_sm80_warp_barrier(void) { __syncwarp(); }
 
-/* The largest value, the sum, or the largest size, among `owners` neighbouring lanes. */
-FA__DEVICE float fa_sm80_row_max(float x, int owners) {
-#pragma unroll
-    for (int step = 1; step < owners; step *= 2) x = fa__maxf(fa_sm80_shuffle_f32(x, step), x);
-    return x;
-}
-FA__DEVICE float fa_sm80_row_sum(float x, int owners) {
-#pragma unroll
-    for (int step = 1; step < owners; step *= 2) x += fa_sm80_shuffle_f32(x, step);
-    return x;
-}
-FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
-#pragma unroll
-    for (int step = 1; step < owners; step *= 2) x = fa_sm80_larger(fa_sm80_shuffle(x, step), x);
-    return x;
-}
 FA__DEVICE int fa_sm80_lowest(int x) { return __reduce_min_sync(0xFFFFFFFFu, x); }
 FA__DEVICE int fa_sm80_highest(int x) { return __reduce_max_sync(0xFFFFFFFFu, x); }
 FA__DEVICE int fa_sm80_any(int x) { return __any_sync(0xFFFFFFFFu, x); }
@@ -226,14 +176,6 @@ FA__DEVICE void fa_sm80_load_const(uint32_t *to, const void *from, int words) {
     if (words == 4) fa_sm80_load16(to, from);
     else asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
 }
-/* Eight times 1, or 0, as weights of a type: where there are none. */
-FA__DEVICE const void *fa_sm80_weights_of(float missing, int dtype) {
-    static __device__ const __align__(16) float floats[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
-    static __device__ const __align__(16) uint32_t f16[8] = {0x3C003C00u, 0x3C003C00u, 0x3C003C00u, 0x3C003C00u};
-    static __device__ const __align__(16) uint32_t bf16[8] = {0x3F803F80u, 0x3F803F80u, 0x3F803F80u, 0x3F803F80u};
-    const int at = missing > 0.0f ? 0 : 1;
-    return dtype == FA_F16 ? (const void *)(f16 + 4 * at) : dtype == FA_BF16 ? (const void *)(bf16 + 4 * at) : (const void *)(floats + 8 * at);
-}
 FA__DEVICE void fa_sm80_store16(void *to, const uint32_t *from) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
 }
@@ -290,5 +232,7 @@ FA__DEVICE void fa_sm80_mma_tf32(float *d, int stride, const uint32_t *a, const 
           "f"(accumulate ? d[1] : 0.0f), "f"(accumulate ? d[stride] : 0.0f), "f"(accumulate ? d[stride + 1] : 0.0f));
 }
 /** @endcond */
+
+#include <fa/arch/sm80/composed.h>
 
 #endif

@@ -1,0 +1,69 @@
+/**
+ * @file sm80/math.h
+ * @brief The functions of arch/math.h that a GPU has instructions for.
+ */
+#ifndef FA_ARCH_SM80_MATH_H
+#define FA_ARCH_SM80_MATH_H
+
+/** @cond PRIVATE */
+/* The larger one; b where a is NaN. */
+FA_HOOK float fa__maxf(float a, float b) { return fmaxf(a, b); }
+
+/* The upper half of a product. As a product of 64 bits nvcc makes one instruction more of it and the lower half. */
+FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) { return __umulhi(a, b); }
+FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
+
+/* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write memory. */
+FA_HOOK float fa__load_float(const float *from) { return __ldg(from); }
+FA_HOOK int fa__load_int(const int *from) { return __ldg(from); }
+FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return __ldg(from); }
+/* Element i of an array if it is there, else `missing`: a predicate, which costs neither a branch nor a choice of addresses. */
+#define FA__LOAD_IF(name, type, bits, constraint)                                                                           \
+    FA_HOOK type name(int there, const type *from, int i, type missing) {                                                   \
+        type x;                                                                                                             \
+        asm("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %2, 0;\n\tmov." bits " %0, %3;\n\t@p ld.global.nc." bits " %0, [%1];\n\t}" \
+            : "=&" constraint(x)                                                                                            \
+            : "l"(from + i), "r"(there), constraint(missing));                                                              \
+        return x;                                                                                                           \
+    }
+FA__LOAD_IF(fa__load_int_if, int, "b32", "r")
+FA__LOAD_IF(fa__load_half_if, uint16_t, "b16", "h")
+#undef FA__LOAD_IF
+/* A row of an array, as one value however many of its elements are read: the compiler would else add each element's
+ * number to the row's offset first, in 64 bits. */
+FA_HOOK const void *fa__row_address(const void *row) {
+    asm("mov.b64 %0, %1;" : "=l"(row) : "l"(row));
+    return row;
+}
+
+/* ex2.approx.ftz: relative error 2^-22.5; ex2(-inf) = 0 (PTX ISA, ex2). */
+FA_HOOK float fa__exp2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+/* rcp.approx and lg2.approx: 1 unit in the last place, and 2^-22 absolutely near 1 (PTX ISA). */
+FA_HOOK float fa__reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+FA_HOOK float fa__rsqrt(float x) { return rsqrtf(x); } /* 2 units in the last place */
+FA_HOOK float fa__log(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y * FA__LN_2;
+}
+FA_HOOK float fa__log_accurate(float x) { return logf(x); } /* 1 unit in the last place, without --use_fast_math */
+/* For half-precision inputs one instruction (relative error 2^-11), else the accurate one. */
+FA_HOOK float fa__tanh(float x, int dtype) {
+    if (dtype == FA_F16 || dtype == FA_BF16) {
+        float y;
+        asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+        return y;
+    }
+    return fa__tanh_accurate(x);
+}
+/** @endcond */
+
+#endif

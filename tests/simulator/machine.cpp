@@ -1,0 +1,357 @@
+/* machine.cpp: a GPU of compute capability 8.0 on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
+ * instruction layer replaced (include/), and run here.
+ *
+ * A block's threads are fibers that give each other the turn where a warp or the block meets. A thread runs as far as it can, and the order
+ * of blocks, of warps and of lanes changes by chance, as does when a copy lands: at once, or only when it is waited for. So a barrier or a
+ * wait that is missing is seen. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
+ * There is no weak memory order, and no clock. */
+#include "machine.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+enum {
+    PARAMETER_BYTES = 1024,
+    THREADS = 1024,
+    STACK_BYTES = 256 * 1024,
+    PAGE = 4096,
+    SHARED_OF_BLOCK = 163 * 1024,
+    SHARED_OF_PROCESSOR = 164 * 1024,
+    PROCESSORS = 3,
+    FENCE = 64, /* bytes behind a block's shared memory */
+    COPIES = 256,
+    POISONED = 256 << 20 /* bytes; of more only what is used takes memory */
+};
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+thread_local __align__(1024) unsigned char fa__shared[SHARED_OF_BLOCK + FENCE];
+
+void machine_must(int condition, const char *what) {
+    if (condition) return;
+    printf("Bail out! simulator: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+    fflush(stdout);
+    _Exit(1);
+}
+
+static uint64_t chance_state;
+static uint32_t chance(void) { /* xorshift64* (Vigna, arXiv 1402.6246) */
+    if (!chance_state) {
+        const char *seed = getenv("FA_SEED");
+        chance_state = (seed ? strtoull(seed, NULL, 10) : 1) * 2 + 1;
+    }
+    chance_state ^= chance_state >> 12, chance_state ^= chance_state << 25, chance_state ^= chance_state >> 27;
+    return (uint32_t)((chance_state * 0x2545F4914F6CDD1DULL) >> 32);
+}
+
+/* ---- threads ---- */
+
+struct parameters {
+    unsigned char bytes[PARAMETER_BYTES];
+};
+typedef void (*kernel_function)(parameters); /* of which a kernel reads what it has */
+
+enum thread_state { READY, MEETS_WARP, MEETS_BLOCK, ENDED };
+struct copy {
+    unsigned char *to;
+    const void *from;
+    int bytes, group;
+};
+struct thread {
+    ucontext_t start;
+    jmp_buf context;
+    int is_started, shared, group, copies;
+    thread_state state;
+    copy later[COPIES];
+};
+static thread *all_threads[THREADS];
+static machine_words shown[THREADS / 32][2][32];
+static thread *current;
+static jmp_buf scheduler;
+static kernel_function running;
+static const parameters *running_on;
+
+static void give_turn(thread_state state) {
+    current->state = state;
+    if (!_setjmp(current->context)) _longjmp(scheduler, 1);
+}
+static void live(void) {
+    for (;;) {
+        running(*running_on);
+        give_turn(ENDED);
+    }
+}
+static __attribute__((noinline)) void turn(thread *t, unsigned index) {
+    current = t;
+    threadIdx.x = index;
+    if (_setjmp(scheduler)) return;
+    if (t->is_started) _longjmp(t->context, 1);
+    t->is_started = 1;
+    setcontext(&t->start);
+}
+static thread *thread_of(unsigned index) {
+    if (all_threads[index]) return all_threads[index];
+    thread *t = all_threads[index] = new thread();
+    char *stack = (char *)mmap(NULL, STACK_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    machine_must(stack != MAP_FAILED && !mprotect(stack, PAGE, PROT_NONE), "no memory for a stack");
+    getcontext(&t->start);
+    t->start.uc_stack.ss_sp = stack + PAGE;
+    t->start.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&t->start, live, 0);
+    return t;
+}
+
+/* Runs a warp until all its threads wait for the block, or have ended. */
+static void run_warp(unsigned first, unsigned end) {
+    for (;;) {
+        const unsigned lanes = end - first, turned = chance() % lanes;
+        unsigned warp = 0, block = 0;
+        for (unsigned i = 0; i < lanes; i++) {
+            const unsigned index = first + (i + turned) % lanes;
+            if (all_threads[index]->state == READY) turn(all_threads[index], index);
+            warp += all_threads[index]->state == MEETS_WARP, block += all_threads[index]->state == MEETS_BLOCK;
+        }
+        machine_must(!warp || !block, "lanes of a warp wait for the warp, others for the block");
+        if (!warp) return;
+        for (unsigned i = first; i < end; i++)
+            if (all_threads[i]->state == MEETS_WARP) all_threads[i]->state = READY;
+    }
+}
+static void run_block(unsigned threads) {
+    const unsigned warps = (threads + 31) / 32;
+    for (unsigned i = 0; i < threads; i++) {
+        thread *t = thread_of(i);
+        t->state = READY;
+        t->shared = t->group = t->copies = 0;
+    }
+    for (unsigned waiting = 1; waiting;) {
+        const unsigned turned = chance() % warps, backwards = chance() & 1;
+        for (unsigned i = 0; i < warps; i++) {
+            const unsigned warp = ((backwards ? warps - 1 - i : i) + turned) % warps, end = 32 * warp + 32;
+            run_warp(32 * warp, end < threads ? end : threads);
+        }
+        waiting = 0;
+        for (unsigned i = 0; i < threads; i++)
+            if (all_threads[i]->state == MEETS_BLOCK) all_threads[i]->state = READY, waiting++;
+    }
+}
+
+int machine_lane(void) { return (int)(threadIdx.x & 31); }
+void machine_warp_barrier(void) { give_turn(MEETS_WARP); }
+void machine_barrier(void) { give_turn(MEETS_BLOCK); }
+const machine_words *machine_share(const uint32_t *words, int count) {
+    machine_words *all = shown[threadIdx.x / 32][current->shared++ & 1];
+    memcpy(all[threadIdx.x & 31].word, words, 4 * (size_t)count);
+    machine_warp_barrier();
+    return all;
+}
+
+/* ---- memory ---- */
+
+uint32_t machine_address(const void *pointer) { return (uint32_t)((const unsigned char *)pointer - fa__shared); }
+unsigned char *machine_at(uint32_t address, int alignment) { return (unsigned char *)machine_aligned(fa__shared + (int32_t)address, alignment); }
+const void *machine_aligned(const void *pointer, int alignment) {
+    machine_must((uintptr_t)pointer % (uintptr_t)alignment == 0, "an address that is not aligned");
+    return pointer;
+}
+
+static void land(const copy *c) {
+    memcpy(c->to, c->from, (size_t)c->bytes);
+    memset(c->to + c->bytes, 0, (size_t)(16 - c->bytes));
+}
+void machine_copy16(unsigned char *to, const void *from, int bytes) {
+    const copy c = {to, machine_aligned(from, bytes ? 16 : 1), bytes, current->group};
+    machine_must(bytes >= 0 && bytes <= 16, "a copy of less than 0 or more than 16 bytes");
+    if (current->copies == COPIES || chance() & 1) land(&c);
+    else current->later[current->copies++] = c;
+}
+void machine_copy_commit(void) { current->group++; }
+void machine_copy_wait(int pending) {
+    int left = 0;
+    for (int i = 0; i < current->copies; i++) {
+        if (current->later[i].group < current->group - pending) land(&current->later[i]);
+        else current->later[left++] = current->later[i];
+    }
+    current->copies = left;
+}
+
+struct allocation {
+    char *base;
+    size_t bytes;
+};
+static std::map<void *, allocation> allocations;
+static std::recursive_mutex machine_is_used;
+
+cudaError_t cudaMalloc(void **data, size_t bytes) {
+    std::lock_guard<std::recursive_mutex> lock(machine_is_used);
+    const size_t used = (bytes + 15) / 16 * 16, inner = (used + PAGE - 1) / PAGE * PAGE;
+    char *base = (char *)mmap(NULL, inner + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED || (inner && mprotect(base + PAGE, inner, PROT_READ | PROT_WRITE))) return cudaErrorInvalidValue;
+    *data = base + PAGE + inner - used;
+    if (used <= POISONED) memset(*data, 0xFF, used);
+    allocations[*data] = {base, inner + 2 * PAGE};
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void *data) {
+    std::lock_guard<std::recursive_mutex> lock(machine_is_used);
+    if (!data) return cudaSuccess;
+    if (!allocations.count(data)) return cudaErrorInvalidValue;
+    munmap(allocations[data].base, allocations[data].bytes);
+    allocations.erase(data);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemset(void *data, int value, size_t bytes) {
+    memset(data, value, bytes);
+    return cudaSuccess;
+}
+
+/* ---- streams: what is launched runs at once, or when the graph does that it is captured in ---- */
+
+struct CUstream_st {
+    simulator_graph *captured;
+};
+struct simulator_graph {
+    std::vector<std::function<void()>> work;
+};
+static void enqueue(cudaStream_t stream, const std::function<void()> &work) {
+    if (stream && stream->captured) stream->captured->work.push_back(work);
+    else work();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+    *stream = new CUstream_st();
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    delete stream;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+    stream->captured = new simulator_graph();
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    *graph = stream->captured;
+    stream->captured = NULL;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *launchable, cudaGraph_t graph, unsigned long long) {
+    *launchable = new simulator_graph(*graph);
+    return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t launchable, cudaStream_t) {
+    for (const auto &work : launchable->work) work();
+    return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t launchable) {
+    delete launchable;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return cudaGraphExecDestroy(graph); }
+cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_t stream) {
+    enqueue(stream, [=] { memset(data, value, bytes); });
+    return cudaSuccess;
+}
+
+/* ---- launches ---- */
+
+static cudaError_t last_error = cudaSuccess;
+static cudaError_t says(cudaError_t error) {
+    if (error != cudaSuccess) last_error = error;
+    return error;
+}
+
+static void run(const void *kernel, unsigned blocks, unsigned threads, const parameters &of, size_t shared_bytes) {
+    std::lock_guard<std::recursive_mutex> lock(machine_is_used);
+    running = (kernel_function)(uintptr_t)kernel;
+    running_on = &of;
+    gridDim.x = blocks, blockDim.x = threads;
+    const unsigned backwards = chance() & 1;
+    for (unsigned i = 0; i < blocks; i++) {
+        blockIdx.x = backwards ? blocks - 1 - i : i;
+        memset(fa__shared, 0xFF, shared_bytes + FENCE);
+        run_block(threads);
+        for (int j = 0; j < FENCE; j++) machine_must(fa__shared[shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
+    }
+}
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
+    const uint64_t in_all = (uint64_t)blocks.x * blocks.y * blocks.z;
+    if (in_all == 0 || in_all != blocks.x || in_all > INT32_MAX || threads.x == 0 || threads.x > THREADS || threads.y * threads.z != 1 || shared_bytes > SHARED_OF_BLOCK)
+        return says(cudaErrorInvalidValue);
+    parameters of;
+    memcpy(&of, arguments[0], sizeof of);
+    enqueue(stream, [=] { run(kernel, blocks.x, threads.x, of, shared_bytes); });
+    return cudaSuccess;
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments) {
+    for (unsigned i = 0; i < launch->numAttrs; i++)
+        if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none before 9.0 */
+    return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes, launch->stream);
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
+    memset(attributes, 0, sizeof *attributes);
+    attributes->ptxVersion = attributes->binaryVersion = 80;
+    attributes->maxThreadsPerBlock = THREADS;
+    return cudaSuccess;
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *kernel) {
+    *function = (void *)(uintptr_t)kernel;
+    return cudaSuccess;
+}
+static int set_attribute(void *, int, int) { return 0; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *found) {
+    *found = cudaDriverEntryPointSuccess;
+    *entry = strcmp(name, "cuFuncSetAttribute") == 0 ? (void *)(uintptr_t)set_attribute : NULL;
+    return cudaSuccess;
+}
+
+/* ---- the device ---- */
+
+const char *cudaGetErrorName(cudaError_t error) { return error == cudaSuccess ? "cudaSuccess" : "an error of the simulator"; }
+const char *cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaGetLastError(void) {
+    const cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
+}
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : says(cudaErrorInvalidDevice); }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
+    memset(properties, 0, sizeof *properties);
+    properties->major = 8;
+    properties->multiProcessorCount = PROCESSORS;
+    properties->totalGlobalMem = (size_t)1 << 30;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    switch (attribute) {
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_OF_BLOCK; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = SHARED_OF_PROCESSOR; break;
+    case cudaDevAttrMultiProcessorCount: *value = PROCESSORS; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = 8; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+    }
+    return cudaSuccess;
+}
