@@ -1,8 +1,8 @@
 #!/bin/sh
 # mutate.sh [NUMBER...]: puts the faults of tests/mutations.txt into copies of include/, one at a time, and runs the tests
 # that should notice, the likeliest first. Fails if a fault survives, does not compile, or no longer fits its file.
-# With numbers, only those. Needs what make test needs; faults in GPU files need a GPU (GPU, GPU_ARCH: gpu.mk) and are left out,
-# and said, without; those in files of sm_90a, a GPU of compute capability 9.0.
+# With numbers, only those. Needs what make test needs; without a GPU (GPU, GPU_ARCH: gpu.mk) faults in its files are looked for on the
+# simulated one, and those in files of sm_90a, which need a GPU of compute capability 9.0, are left out, and said.
 CC=${CC:-cc}
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
@@ -61,11 +61,30 @@ on_gpu() {
         >>"$M/$number/log" 2>&1
 }
 
+# on_simulator N OUTPUT FILE...: the same for the simulated GPU.
+simulated="-std=c++17 -Itests/simulator/include -Itests/simulator -pthread -x c++ -O1 -w -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800"
+on_simulator() {
+    number=$1 output=$M/$1/$2 objects=
+    shift 2
+    for source in "$@"; do
+        object=$source
+        case $source in *.c)
+            object=${output}_$(basename "$source" .c).o
+            $CXX $simulated -I"$M/$number/include" -Itests -c -o "$object" "$source" >>"$M/$number/log" 2>&1 || return 1 ;;
+        esac
+        objects="$objects $object"
+    done
+    $CXX -o "$output" $objects "$M"/simulated_*.o $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread >>"$M/$number/log" 2>&1
+}
+
 # suite N NAME: compiles and runs one suite. 0: all pass; 1: the fault is noticed; 2: does not compile.
 suite() {
     case $2 in
     forward) compiled "$1" forward "$M/forward_instances.c" tests/suites/forward.c ;;
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
+    simulated_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
+    simulated_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
+    simulated_*) on_simulator "$1" "$2" "tests/suites/${2#simulated_}.c" ;;
     gpu) on_gpu "$1" gpu "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
     gpu_contracts) on_gpu "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
@@ -108,7 +127,11 @@ if [ "$1" = --one ]; then
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") # of what both share, a GPU's part
         [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_contracts gpu_gpu $suites"
-        case $suites in gpu*) [ -n "$GPU" ] || suites= verdict="needs a GPU" ;; esac
+        case $suites in gpu*)
+            if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
+                suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_primitives | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
+            elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
+        esac
         case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_columns.h)
             [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         esac
@@ -132,15 +155,19 @@ for source in tests/harness/*.c; do
     $CC -std=c11 -O2 -Iinclude -Itests -pthread -c -o "$M/harness/$(basename "$source" .c).o" "$source" || exit 1
 done
 "$T/pairs" emit tests/mutate.h 0 1 >"$M/forward_instances.c" || exit 1
+$CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
+if [ -z "$GPU" ] && [ -n "$CXX" ]; then
+    $CXX $simulated -Itests -c -o "$M/simulated_memory.o" tests/harness/memory.c || exit 1
+    $CXX -std=c++17 -Itests/simulator/include -O2 -U_FORTIFY_SOURCE -c -o "$M/simulated_machine.o" tests/simulator/machine.cpp || exit 1
+fi
 if [ -n "$GPU" ]; then
-    $CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
     "$NVCC" -x cu -std=c++17 $gpu_code -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1
     sh tests/tools/products.sh 3 7 >"$M/gpu_products.c" || exit 1 # of every kind some
 fi
 
 total=$(grep -c '^file ' "$list")
 [ $# != 0 ] || set -- $(awk -v n="$total" 'BEGIN { for (i = 1; i <= n; i++) print i }')
-for n in "$@"; do echo "$n"; done | GPU="$GPU" NVCC="$NVCC" BUILD="${BUILD:-build}" CC="$CC" xargs -P "$cores" -L 1 sh tests/mutate.sh --one
+for n in "$@"; do echo "$n"; done | GPU="$GPU" CXX="$CXX" NVCC="$NVCC" BUILD="${BUILD:-build}" CC="$CC" xargs -P "$cores" -L 1 sh tests/mutate.sh --one
 
 # Without a fault the tests that noticed one pass: else that means nothing.
 mkdir -p "$M/0" && rm -rf "$M/0/include" && cp -r include "$M/0/include"

@@ -7,8 +7,10 @@
  *     loss = (1 - label_smoothing) (lse - z[target]) + label_smoothing (lse - mean of z) + z_loss lse^2
  *     d_logits = d_loss (exp(z - lse) (1 + 2 z_loss lse) - label_smoothing / cols - (1 - label_smoothing) [col = target]) dz
  *
- * with dz = 1, or 1 - (z / softcap)^2. (Label smoothing: Szegedy et al., arXiv 1512.00567; z-loss: Chowdhery et al., arXiv
- * 2204.02311; soft cap: Gemma 2, arXiv 2408.00118.)
+ * with dz = 1, or 1 - (z / softcap)^2. logits, d_logits: (rows, cols); targets, loss, lse, d_loss: (rows).
+ *
+ * (Label smoothing: Szegedy et al., arXiv 1512.00567; z-loss: Chowdhery et al., arXiv 2204.02311; soft cap: Gemma 2, arXiv
+ * 2408.00118.)
  *
  * @code{.c}
  * #include <fa/fa.h>

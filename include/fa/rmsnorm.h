@@ -7,6 +7,8 @@
  *     d_s = rstd (w - n mean of (w n)) + d_sum,  w = d_y gamma;  d_residual = d_s,  d_x = dropout(d_s)
  *     d_gamma = sum over rows of d_y n
  *
+ * x, residual, sum, y and their gradients: (rows, cols); gamma: (cols); rstd: (rows).
+ *
  * @code{.c}
  * #include <fa/fa.h>
  *

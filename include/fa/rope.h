@@ -8,6 +8,8 @@
  * (Su et al., "RoFormer", arXiv 2104.09864). Pair i is elements i and i + rotary_dim / 2 (halves, as in GPT-NeoX and Llama),
  * or, interleaved, 2 i and 2 i + 1 (as in GPT-J). Elements from rotary_dim on are copied.
  *
+ * q, q_out: (batch, heads, seqlen, head_dim); k, k_out: (batch, heads_kv, seqlen, head_dim); tables: (positions, rotary_dim / 2).
+ *
  * @code{.c}
  * #include <fa/fa.h>
  *
@@ -273,6 +275,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     FA__CHECK(!fa__too_many(tokens, ((int64_t)a->heads + heads_kv) * a->head_dim),
               "%s: (%d, %d + %d, %d, %d): at most 2^48 elements are possible", name, a->batch, a->heads, heads_kv, a->seqlen, a->head_dim);
     if (a->batch == 0 || a->seqlen == 0 || a->head_dim == 0 || a->heads + heads_kv == 0) return FA_OK;
+    for (int i = 2; i < 4; i++)
+        if ((status = fa__check_apart(name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, a->seqlen, a->head_dim)) != FA_OK) return status;
 
     memset(&p, 0, sizeof p);
     p.from[0] = *q, p.from[1] = *k, p.to[0] = *q_out, p.to[1] = *k_out;

@@ -5,6 +5,8 @@
  *     y = exp(x / temperature) / sum over the row of exp(x / temperature), or the logarithm of that
  *     d_x = y (d_y - sum of y d_y) / temperature, or (d_y - exp(y) sum of d_y) / temperature
  *
+ * x, y, d_y, d_x: (rows, cols).
+ *
  * @code{.c}
  * #include <fa/fa.h>
  *

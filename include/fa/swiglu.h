@@ -6,6 +6,8 @@
  *     y = activation(gate) up
  *     d_up = d_y activation(gate),  d_gate = d_y up activation'(gate)
  *
+ * gate, up, y and their gradients: (rows, cols).
+ *
  * @code{.c}
  * #include <fa/fa.h>
  *

@@ -59,6 +59,25 @@ static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char 
     return FA_OK;
 }
 
+/* That a written tensor has no row that some steps along one stride reach, and one step along another, too. */
+static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
+    const struct {
+        const char *which;
+        int64_t stride;
+        int size;
+    } all[] = {{"batch", t->stride_batch, batch}, {"head", t->stride_head, heads}, {"seq", t->stride_seq, seqlen}};
+    if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
+    for (int i = 0; i < 9; i++) {
+        const int a = i / 3, b = i % 3;
+        if (a == b || all[a].size <= 1 || all[b].size <= 1 || all[a].stride > all[b].stride) continue;
+        const int64_t steps = all[b].stride / all[a].stride, off = all[b].stride % all[a].stride;
+        FA__CHECK((off >= row || steps >= all[a].size) && (all[a].stride - off >= row || steps + 1 >= all[a].size),
+                  "%s: %s.stride_%s is %lld and %s.stride_%s %lld: rows of %d elements would be written over each other", name, tensor,
+                  all[a].which, (long long)all[a].stride, tensor, all[b].which, (long long)all[b].stride, row);
+    }
+    return FA_OK;
+}
+
 static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride, int size) {
     FA__CHECK(stride >= 0, "%s: %s is %lld: strides are not negative", of->name, name, (long long)stride);
     FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s is %lld: the last of %d would begin more than 2^48 elements behind the first",
@@ -112,6 +131,7 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     for (int i = 0; i < 3; i++)
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
+    if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)

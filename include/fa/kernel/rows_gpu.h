@@ -70,8 +70,7 @@ FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #endif
 
 /* Segments, which fit in a block as they are cut. */
-FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
-    const char *name = FA__STR(FA__ROWS());
+FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, const char *name, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
     fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT), 0);
     if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS, !FA__CUT_PARTIAL))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
@@ -79,9 +78,8 @@ FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, int bytes, int aligned, 
                     FA__CUT_THREADS);
 }
 /* Rows: `held` or `whole` if they fit in a block, else `slots`. */
-FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, int aligned, const void *held, const void *whole,
+FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int tensors, int once, int aligned, const void *held, const void *whole,
                                           const void *slots, size_t scratch, fa_stream stream) {
-    const char *name = FA__STR(FA__ROWS());
     const int element = (int)sizeof(FA__ELEMENT);
     fa__rows_stay(&p->rows, element, 0);
     if (once ? fa__rows_once(&p->rows, element, aligned)
@@ -93,13 +91,14 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, int tensors, int once, 
     return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+    const char *name = FA__ROWS_CALL(backward);
     (void)threads;
     if (backward) {
         const void *held = (const void *)FA__ROWS(_held_back_kernel_backward), *whole = (const void *)FA__ROWS(_whole_back_kernel_backward);
 #if FA__CUT_BACKWARD
-        return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, held, whole, stream);
+        return FA__ROWS(__run_cut)(p, name, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, held, whole, stream);
 #else
-        return FA__ROWS(__run_rows)(p, FA__HELD_BACKWARD, 0, aligned, held, whole, (const void *)FA__ROWS(_slots_back_kernel_backward),
+        return FA__ROWS(__run_rows)(p, name, FA__HELD_BACKWARD, 0, aligned, held, whole, (const void *)FA__ROWS(_slots_back_kernel_backward),
                                     sizeof(FA__ROWS(_slots_back_reduce_shared)), stream);
 #endif
     }
@@ -110,9 +109,9 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
     const void *whole = (const void *)FA__ROWS(_whole_kernel_forward);
 #endif
 #if FA__CUT_FORWARD
-    return FA__ROWS(__run_cut)(p, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, held, whole, stream);
+    return FA__ROWS(__run_cut)(p, name, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, held, whole, stream);
 #else
-    return FA__ROWS(__run_rows)(p, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, held, whole, (const void *)FA__ROWS(_slots_kernel_forward),
+    return FA__ROWS(__run_rows)(p, name, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, held, whole, (const void *)FA__ROWS(_slots_kernel_forward),
                                 sizeof(FA__ROWS(_slots_reduce_shared)), stream);
 #endif
 }

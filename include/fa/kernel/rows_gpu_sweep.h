@@ -124,13 +124,12 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.known = p->rstd ? 0 : 2;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__STR(FA__ROWS()), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, p->plain, FA__SWEEP_SCRATCH,
+    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, p->plain, FA__SWEEP_SCRATCH,
                           sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
 /* Rows of any kind. */
-FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, fa_stream stream) {
-    const char *name = FA__STR(FA__ROWS());
+FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, const char *name, fa_stream stream) {
     const void *kernel = (const void *)FA__ROWS(_any_kernel_forward);
     size_t shared_bytes;
     const int results = (p->y.data != NULL) + (p->sum.data != NULL);
@@ -139,8 +138,7 @@ FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, fa_stream stream) {
     return status != FA_OK ? status : fa__launch_rows(name, kernel, &p->rows, shared_bytes, p, stream);
 }
 
-FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
-    const char *name = FA__STR(FA__ROWS());
+FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
     const int few = fa__rows_stay(&p->rows, element, p->plain); /* what follows from y is then added to x, soon; or a sweep reads it */
@@ -177,7 +175,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, fa_stream stream) {
         if (blocks > FA__BLOCKS_MOST) break; /* of one row, repeated */
         return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, 1, 0, p, stream);
     }
-    return FA__ROWS(__run_any)(p, stream);
+    return FA__ROWS(__run_any)(p, name, stream);
 }
 
 /* The statistics of a backward that are missing, by a forward without results. */
@@ -189,7 +187,7 @@ FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream)
     forward.residual.data = forward.sum.data = forward.y.data = NULL;
     forward.dropout.threshold = 0;
     forward.plain = 1;
-    return FA__ROWS(__run_forward)(&forward, stream);
+    return FA__ROWS(__run_forward)(&forward, FA__ROWS_CALL(1), stream);
 }
 
 /* A first pass over rows that are swept by segments. */
@@ -201,13 +199,13 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     first.dropout.threshold = 0;
     first.first_pass = 1;
     fa__rows_stay(&first.rows, (int)sizeof(FA__ELEMENT), 1); /* by the sweep */
-    return FA__ROWS(__run_any)(&first, stream);
+    return FA__ROWS(__run_any)(&first, FA__ROWS_CALL(1), stream);
 }
 
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
-    const char *name = FA__STR(FA__ROWS());
+    const char *name = FA__ROWS_CALL(backward);
     (void)aligned, (void)threads;
-    if (!backward) return FA__ROWS(__run_forward)(p, stream);
+    if (!backward) return FA__ROWS(__run_forward)(p, name, stream);
     fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT), 0);
     const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_any_kernel_backward)
                          : p->sums.pieces == FA__SWEEP_FAST ? (const void *)FA__ROWS(_sweep_fast_kernel_backward)
