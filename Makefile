@@ -29,6 +29,7 @@ help:
 	@echo "make doc        write the documentation to $(BUILD)/doc/html (needs doxygen)"
 	@echo "make install    copy the headers, fa.pc and the CMake package to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"
 	@echo "make uninstall  remove what install put there"
+	@echo "make sanitize   run the GPU's tests under compute-sanitizer (TOOLS, SANITIZED: tests/tests.mk)"
 	@echo "make mutate     put small faults into the kernels and see that the tests notice"
 	@echo "make format     format the lines that you have changed (needs clang-format)"
 	@echo "make clean      remove $(BUILD)"

@@ -1,4 +1,4 @@
-# tests.mk: make test, make mutate. Included by the Makefile; also works alone: make -f tests/tests.mk test
+# tests.mk: make test, make mutate, make sanitize. Included by the Makefile; also works alone: make -f tests/tests.mk test
 #
 # FA_SEED=n    repeats a run that printed seed n
 # FA_ROUNDS=n  random shapes for each instance (default 6)
@@ -16,7 +16,7 @@ SAMPLE   ?= 6
 INCLUDE  ?= include
 include gpu.mk
 
-.PHONY: test mutate test-programs
+.PHONY: test mutate sanitize test-programs
 .SECONDARY:
 T           := $(BUILD)/tests
 test_seed   := $(or $(FA_SEED),$(shell date +%s))
@@ -180,6 +180,13 @@ test:
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
 	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
 	    $(simulated_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
+
+# With a GPU; SANITIZED="gpu_rope gpu_forward_03" for some programs, TOOLS=racecheck for one tool.
+SANITIZED    ?= gpu_primitives gpu_rows gpu_rope gpu_swiglu gpu_row_softmax gpu_cross_entropy gpu_layernorm gpu_forward_00 $(if $(filter 90,$(gpu_cap)),gpu_sm90)
+sanitized     = $(if $(NVCC),$(if $(GPU),$(SANITIZED:%=$(T)/%)))
+sanitize:
+	@$(MAKE) --no-print-directory $(test_jobs) $(sanitized)
+	@CC="$(CC)" sh tests/sanitize.sh $(sanitized)
 
 mutate: $(T)/pairs
 	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)
