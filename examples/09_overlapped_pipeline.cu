@@ -24,7 +24,7 @@
  *
  * With this the loop is nearly that of the library's sm_90a schedule, include/fa/kernel/attention_warpgroups.h. What that
  * adds: blocks of threads that stay and work through many blocks of queries, masks and hooks, any lengths and strides.
- * What it leaves out are the turns: with larger tiles its warpgroups fall into step without them (doc/hopper.md).
+ * Its warpgroups take turns, too (doc/hopper.md).
  */
 #if !defined(NO_MAIN)
 #define NO_MAIN

@@ -107,7 +107,7 @@ if [ "$1" = --one ]; then
         case $file in
         fa.h) suites="types masks forward contracts primitives" ;;
         mask.h | score.h) suites="masks forward contracts" ;;
-        kernel/check.h) suites="contracts forward" ;;
+        kernel/check.h) suites="contracts rope forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row*.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;
         arch/cpu/ops.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives" ;;
         kernel/rows.h | kernel/rows_cpu*) suites="row_softmax layernorm" ;;
@@ -120,6 +120,7 @@ if [ "$1" = --one ]; then
         arch/sm80/row*.h | arch/sm80/reduce.h | arch/sm90/cluster.h | kernel/rows_gpu*.h | kernel/rows_launch.h | kernel/rows_sweep.h)
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu gpu_contracts" ;;
+        arch/sm80/composed.h) suites="gpu_layernorm gpu gpu_gpu gpu_contracts" ;;
         arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h)
             suites="gpu gpu_gpu gpu_contracts gpu_primitives" ;;
         kernel/attention_line.h | kernel/attention_columns.h) suites="gpu gpu_contracts gpu_gpu" ;;
@@ -143,6 +144,7 @@ if [ "$1" = --one ]; then
             esac
         done
     fi
+    case "$verdict $suites" in "SURVIVED simulated_"*) verdict="needs a GPU: the simulated one does not show it" ;; esac
     echo "$verdict" >"$M/$n.verdict"
     printf '%3d %-30s %s: %s\n' "$n" "$file" "$(field "$n" why)" "$verdict"
     case $verdict in SURVIVED | DOES*) ;; *) rm -rf "${M:?}/$n" ;; esac

@@ -211,10 +211,25 @@ FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) 
     return FA__ATTN(__block)(p, head, row, block_m);
 }
 
+/* The keys of a box that its mask leaves: no schedule looks at others. */
+FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
+    (void)p;
+    fa_range keys = box.keys;
+#if FA__HAS_MASK
+    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+    if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* one of one's own, which may not have clipped it */
+        keys.begin = fa__min(fa__max(keys.begin, box.keys.begin), box.keys.end); /* of an empty range, too */
+        keys.end = fa__min(keys.end, box.keys.end);
+    }
+#endif
+    return keys;
+}
+
 /* Visited and masked tiles of a work item: what NAME_plan() sums up. */
 FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, int block_n, int64_t *visited, int64_t *masked) {
-    fa_box box = FA__ATTN(__box)(p, item, block_m);
-    for (int64_t key0 = 0; key0 < p->args.seqlen_k; key0 += block_n) {
+    const fa_box box = FA__ATTN(__box)(p, item, block_m);
+    const fa_range keys = FA__ATTN(__keys)(p, box);
+    for (int64_t key0 = keys.begin - keys.begin % block_n; key0 < keys.end; key0 += block_n) {
         fa_tile_class of = FA__ATTN(__classify)(p, box, (int)key0, block_n);
         *visited += of != FA_EMPTY;
         *masked += of == FA_PARTIAL;

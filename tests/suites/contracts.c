@@ -1330,8 +1330,11 @@ static void empty_ranges(void) {
     problem p = fresh(&blind, &s);
     const fa_status status = p.of.forward(&p.args, 0);
     const int wrong = wrong_without_keys(&p);
+    fa_plan plan;
     tap_ok(status == FA_OK && wrong == 0, "a range that is empty, wherever it begins, shows no key (%s, %d elements wrong)",
            fa_status_string(status), wrong);
+    tap_ok(p.of.plan(&p.args, &plan) == FA_OK && plan.tiles_visited == 0 && plan.tiles_masked == 0,
+           "and its plan visits no tile, whatever the mask says of them (%lld)", (long long)plan.tiles_visited);
     problem_delete(&p);
 }
 
@@ -1341,6 +1344,9 @@ static void wide_ranges(void) {
     problem p = fresh(&wide, &s);
     double off = 0;
     const int right = agrees(&p, 0, 0, &off);
+    fa_plan plan;
+    tap_ok(p.of.plan(&p.args, &plan) == FA_OK && plan.tiles_visited <= plan.tiles_total && plan.blocks > 0, "their plan counts no tile twice, or beyond (%lld of %lld)",
+           (long long)plan.tiles_visited, (long long)plan.tiles_total);
     tap_ok(right, "keys beyond those that a mask was asked about are not visited (%.2f of the allowed error)", off);
     problem_delete(&p);
 }

@@ -566,15 +566,15 @@ static void errors(rng *r) {
             if (written) FRESH, of_args(&p.args, t)->stride_batch = 9, fails(&p, k, backward, word, "written over each other");
             snprintf(word, sizeof word, ": %s.stride_head is 9", names[t]);
             if (written && t % 2 == 0) FRESH, of_args(&p.args, t)->stride_head = 9, fails(&p, k, backward, word, "written over each other");
-            /* token 1 of a head where head 1 of a token is; one step and three; and two, with half a row in common */
+            /* token 1 of a head where head 1 of a token is; one step and three; three and a half; two, with half a row in common */
             const struct {
                 int64_t head, seq;
-            } crossing[] = {{10, 10}, {10, 30}, {35, 10}};
-            for (int i = 0; written && i < 3; i++) {
+            } crossing[] = {{10, 10}, {10, 30}, {35, 10}, {30, 55}};
+            for (int i = 0; written && i < 4; i++) {
                 FRESH, p.args.heads = 4, p.args.heads_kv = 4, p.args.batch = 1;
                 of_args(&p.args, t)->stride_head = crossing[i].head, of_args(&p.args, t)->stride_seq = crossing[i].seq;
-                snprintf(word, sizeof word, ": %s.stride_%s is 10 and %s.stride_%s %d", names[t], i == 2 ? "seq" : "head", names[t], i == 2 ? "head" : "seq",
-                         (int)(i == 2 ? crossing[i].head : crossing[i].seq));
+                snprintf(word, sizeof word, ": %s.stride_%s is %d and %s.stride_%s %d", names[t], i == 2 ? "seq" : "head", i == 3 ? 30 : 10, names[t],
+                         i == 2 ? "head" : "seq", (int)(i == 2 ? crossing[i].head : crossing[i].seq));
                 fails(&p, k, backward, word, "written over each other");
             }
         }

@@ -59,7 +59,7 @@ def main():
                 for name, exact in wanted.items():
                     got = cell.t[name]
                     # What a gradient is made of was rounded, too; and sums are as exact as their largest terms.
-                    allowed = 4 * ROUNDING[got.dtype if backward == 0 else cell.kind] * (exact.abs() + exact.abs().max()) + 2e-5 * exact.abs().max()
+                    allowed = ROUNDING[got.dtype if backward == 0 else cell.kind] * (exact.abs() + exact.abs().max()) + 2e-6 * exact.abs().max()
                     error = ((got.double() - exact).abs() / allowed).max().item()
                     worst = error if not error <= worst else worst
                 number += 1

@@ -64,9 +64,17 @@ static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
     return status;
 }
 
+/* Blocks of a launch: they stay, one on each multiprocessor. */
+static FA_UNUSED uint32_t FA__LOOP(_blocks_of)(const FA__PARAMS *p, fa_status *status) {
+    int device, processors = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    *status = error == cudaSuccess ? FA_OK : fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
+    return p->args.seqlen_k == 0 || p->items < (uint32_t)processors ? p->items : (uint32_t)processors; /* without keys none stays */
+}
+
 static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__LOOP(_launch) launch;
-    int device, processors;
     fa_status status = FA__ATTN(__prepare)(args, &launch.p, FA_BLOCK_M);
     if (status != FA_OK || launch.p.items == 0) return status;
     const fa_attention_args *a = &launch.p.args;
@@ -78,14 +86,11 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
     if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess)
-        return fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
-    uint32_t blocks = launch.p.items < (uint32_t)processors ? launch.p.items : (uint32_t)processors;
+    const uint32_t blocks = FA__LOOP(_blocks_of)(&launch.p, &status);
+    if (status != FA_OK) return status;
     FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
 #if FA__COUNTED
-    if (launch.order.counter) error = cudaMemsetAsync(launch.order.counter, 0, sizeof *launch.order.counter, stream);
+    const cudaError_t error = launch.order.counter ? cudaMemsetAsync(launch.order.counter, 0, sizeof *launch.order.counter, stream) : cudaSuccess;
     if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "setting the workspace to 0");
 #endif
 #if FA__COLUMNS
@@ -109,7 +114,8 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
     plan->arch = 90;
     plan->threads = FA__LOOP(_threads);
     plan->shared_bytes = sizeof(FA__LOOP(_shared));
-    return FA_OK;
+    plan->blocks = FA__LOOP(_blocks_of)(p, &status);
+    return status;
 }
 #undef FA__LOOP
 #undef FA__VARIANT

@@ -110,15 +110,8 @@ FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {
 
 /* The tiles of keys in which the block may see something, at most. */
 FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) {
-    (void)p;
-    fa_range keys = box.keys, tiles;
-#if FA__HAS_MASK
-    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
-    if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* one of one's own, which may not have clipped it */
-        keys.begin = fa__min(fa__max(keys.begin, box.keys.begin), box.keys.end); /* of an empty range, too */
-        keys.end = fa__min(keys.end, box.keys.end);
-    }
-#endif
+    const fa_range keys = FA__ATTN(__keys)(p, box);
+    fa_range tiles;
     tiles.begin = keys.begin / FA_BLOCK_N;
     tiles.end = keys.begin < keys.end ? (keys.end - 1) / FA_BLOCK_N + 1 : tiles.begin;
     return tiles;
