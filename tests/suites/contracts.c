@@ -26,7 +26,7 @@
 
 #define FA_NAME c_half
 #define FA_DTYPE FA_F16
-#define FA_HEAD_DIM 64
+#define FA_HEAD_DIM (32 + 32) /* an expression in parentheses is a number, too */
 #define FA_MASK fa_causal
 #include <fa/attention.h>
 
@@ -397,6 +397,7 @@ static void errors(void) {
     }
     p = fresh(&plain, &s), p.args.o.stride_batch = 0, fails(&p, argument, "o.stride_batch is 0", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = 0, fails(&p, argument, "o.stride_head is 0", "written over");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data, fails(&p, argument, "lse and o.data are both", "two arrays");
     p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "o.stride_head is 16 and o.stride_seq 16", "written over");
     p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "o.data and q.data are both", "memory of its own");
@@ -508,6 +509,13 @@ static void zero_sizes(void) {
     if (tap_ok(check_forward(&p), "no keys: k and v may be NULL")) {
         const int wrong = wrong_without_keys(&p);
         tap_ok(!wrong, "no keys: o is 0 and lse -inf (%d wrong)", wrong);
+    }
+    problem_delete(&p);
+    p = fresh(&document, &s);
+    p.args.k.data = p.args.v.data = NULL, p.args.document_q = p.args.document_k = NULL;
+    if (tap_ok(check_forward(&p), "no keys: documents may be NULL")) {
+        const int wrong = wrong_without_keys(&p);
+        tap_ok(!wrong, "no keys and no documents: o is 0 and lse -inf (%d wrong)", wrong);
     }
     problem_delete(&p);
     /* Nothing of what hooks read by keys is there, not even before its first element. */

@@ -169,7 +169,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
     fa__ids of_queries[FA__GROUP];
     for (int i = 0; i < blocks; i++)
-        of_queries[i] = FA__ATTN(__outline)(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
+        if (tiles.begin < tiles.end) of_queries[i] = FA__ATTN(__outline)(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
 #endif
     for (int tile = tiles.begin; tile < tiles.end; tile++) {
         fa_tile_class of[FA__GROUP];

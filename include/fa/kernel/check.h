@@ -127,6 +127,7 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
                   words[i].data);
+    FA__CHECK(queries == 0 || a->lse == NULL || a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
     if (keys == 0) return FA_OK;
     for (int i = 0; i < 3; i++)
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,

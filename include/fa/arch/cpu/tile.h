@@ -104,6 +104,7 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
 #else
         const float *from = tile->x + row * FA_COLS;
 #endif
+        if (to.row + row < 0) continue;
         FA__TILE(__narrow)((FA__ELEMENT *)(uintptr_t)to.data + (to.row + row) * to.stride_row, from, cols);
     }
 }

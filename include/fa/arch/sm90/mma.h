@@ -77,6 +77,8 @@ FA__FN uint32_t FA__MMA(_b_place)(const void *b_tile) {
     return FA__SM90_PLACE(fa_sm90_shared_address(b_tile), FA__MMA(_B_PANEL));
 }
 
+#include <fa/arch/sm90/plain_n.h>
+
 /* Starts C = A B, plus C if `accumulate`, in steps of 16 in K, of which four fill a row of a panel where rows run along
  * K. The caller fences before, commits after, and waits before reading C, or writing A's registers. */
 #if FA_A == FA_FRAGMENT
@@ -91,11 +93,11 @@ FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int acc
                                                : (uint32_t)(k * 16 * FA__SM90_ROW_BYTES >> 4);
         uint64_t from_b = fa_sm90_descriptor(b + b_step, FA__SM90_PATTERN);
 #if FA_A == FA_FRAGMENT
-        fa_sm90_wgmma_registers(FA_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, a->x + 4 * k, from_b, accumulate | (k > 0));
+        fa_sm90_wgmma_registers(FA__PLAIN_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, a->x + 4 * k, from_b, accumulate | (k > 0));
 #else
         uint64_t from_a =
             fa_sm90_descriptor(a + (uint32_t)(k / 4 * FA__MMA(_A_PANEL) >> 4) + along_k, FA__SM90_PATTERN);
-        fa_sm90_wgmma_shared(FA_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, from_a, from_b, accumulate | (k > 0));
+        fa_sm90_wgmma_shared(FA__PLAIN_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, from_a, from_b, accumulate | (k > 0));
 #endif
     }
 }
@@ -106,12 +108,12 @@ FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int acc
  * (With zeros in the other eight of A, infinite numbers of B would make NaN.) */
 FA__FN uint64_t FA__MMA(_eight_at)(uint32_t address) { return fa_sm90_descriptor(FA__SM90_PLACE(address, 0), FA__SM90_DENSE); }
 FA__FN void FA__MMA(_start_eight)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b) {
-    fa_sm90_wgmma_shared(FA_N, "bf16", "0", acc->x, FA__MMA(_eight_at)(a), FA__MMA(_eight_at)(b), 1);
+    fa_sm90_wgmma_shared(FA__PLAIN_N, "bf16", "0", acc->x, FA__MMA(_eight_at)(a), FA__MMA(_eight_at)(b), 1);
 }
 FA__FN void FA__MMA(_start_held_eight)(FA__MMA(_acc) * acc, const uint32_t *a, uint32_t b) {
     const uint32_t twice[4] = {a[0], a[1], a[0], a[1]};
     (void)twice; /* compiled for the generic compute_90 */
-    fa_sm90_wgmma_registers(FA_N, "bf16", "0", acc->x, twice, FA__MMA(_eight_at)(b), 1);
+    fa_sm90_wgmma_registers(FA__PLAIN_N, "bf16", "0", acc->x, twice, FA__MMA(_eight_at)(b), 1);
 }
 
 /* Orders registers that the threads have written before the products that follow. */
@@ -121,7 +123,7 @@ FA__FN void FA__MMA(_commit)(void) { fa_sm90_wgmma_commit(); }
 /* Waits until all but the latest `pending` groups are done; C may be read then. */
 FA__FN void FA__MMA(_wait)(FA__MMA(_acc) * acc, int pending) {
     fa_sm90_wgmma_wait(pending);
-    fa_sm90_wgmma_arrived(FA_N, acc->x);
+    fa_sm90_wgmma_arrived(FA__PLAIN_N, acc->x);
 }
 
 /* C += A B, done when it returns. */
@@ -219,3 +221,4 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
 #undef FA__HALF
 #undef FA__HALF_TYPE
 #undef FA__B_MAJOR
+#undef FA__PLAIN_N
