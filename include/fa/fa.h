@@ -316,7 +316,8 @@ typedef struct fa_plan {
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
     int64_t tiles_visited;  /**< of these, computed: all that hold a visible element, and no others, but of two masks together
-                               (fa_causal_document is causal and by document) those that neither empties by itself */
+                               (fa_causal_document is causal and by document) those that neither empties by itself, and of one's
+                               own those that it does not call empty */
     int64_t tiles_masked;   /**< of the visited, those where the mask is applied element by element */
     int64_t tiles_skipped;  /**< total minus visited */
 } fa_plan;
