@@ -27,7 +27,7 @@
  * @endcode
  *
  * By the copy engine of sm_90 (FA_TMA), a thread asks for a whole tile of a tensor that the host has made a map of. (In a file that is compiled
- * for other GPUs, too, a kernel's body stands in #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL).)
+ * for other GPUs, too, a kernel's body stands in `#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)`.)
  *
  * @code{.c}
  * #include <fa/fa.h>
