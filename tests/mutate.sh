@@ -44,37 +44,31 @@ compiled() {
     $CC $flags -I"$M/$number/include" -o "$output" "$@" "$M"/harness/*.o -lm >>"$M/$number/log" 2>&1
 }
 
-# on_gpu N OUTPUT FILE...: the same with nvcc, for the GPU; an object is linked as it is.
-on_gpu() {
-    number=$1 output=$M/$1/$2 objects=
-    shift 2
+# built N OUTPUT COMPILE LINK FILE...: a program for a GPU against the changed copy, by two commands; an object is linked as it is.
+built() {
+    number=$1 output=$M/$1/$2 compile=$3 link=$4 objects=
+    shift 4
     for source in "$@"; do
         object=$source
         case $source in *.c)
             object=${output}_$(basename "$source" .c).o
-            "$NVCC" -x cu -std=c++17 $gpu_code -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) \
-                -DTEST_PRODUCTS=products_3 -w -I"$M/$number/include" -Itests -c -o "$object" "$source" >>"$M/$number/log" 2>&1 || return 1 ;;
+            $compile -I"$M/$number/include" -Itests -c -o "$object" "$source" >>"$M/$number/log" 2>&1 || return 1 ;;
         esac
         objects="$objects $object"
     done
-    "$NVCC" $gpu_code -o "$output" $objects "$M/gpu_memory.o" $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread \
-        >>"$M/$number/log" 2>&1
+    $link -o "$output" $objects $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread >>"$M/$number/log" 2>&1
 }
-
-# on_simulator N OUTPUT FILE...: the same for the simulated GPU.
-simulated="-std=c++17 -Itests/simulator/include -Itests/simulator -pthread -x c++ -O1 -w -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800"
-on_simulator() {
-    number=$1 output=$M/$1/$2 objects=
+# on_gpu N OUTPUT FILE..., on_simulator N OUTPUT FILE...
+on_gpu() {
+    name="$1 $2"
     shift 2
-    for source in "$@"; do
-        object=$source
-        case $source in *.c)
-            object=${output}_$(basename "$source" .c).o
-            $CXX $simulated -I"$M/$number/include" -Itests -c -o "$object" "$source" >>"$M/$number/log" 2>&1 || return 1 ;;
-        esac
-        objects="$objects $object"
-    done
-    $CXX -o "$output" $objects "$M"/simulated_*.o $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread >>"$M/$number/log" 2>&1
+    built $name "$NVCC -x cu -std=c++17 $gpu_code -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) -DTEST_PRODUCTS=products_3 -w" \
+        "$NVCC $gpu_code" "$@" "$M/gpu_memory.o"
+}
+on_simulator() {
+    name="$1 $2"
+    shift 2
+    built $name "$CXX $SIMULATED" "$CXX" "$@" "$M/simulated_memory.o" "$M/simulated_machine.o"
 }
 
 # suite N NAME: compiles and runs one suite. 0: all pass; 1: the fault is noticed; 2: does not compile.
@@ -159,8 +153,8 @@ done
 "$T/pairs" emit tests/mutate.h 0 1 >"$M/forward_instances.c" || exit 1
 $CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
 if [ -z "$GPU" ] && [ -n "$CXX" ]; then
-    $CXX $simulated -Itests -c -o "$M/simulated_memory.o" tests/harness/memory.c || exit 1
-    $CXX -std=c++17 -Itests/simulator/include -O2 -U_FORTIFY_SOURCE -c -o "$M/simulated_machine.o" tests/simulator/machine.cpp || exit 1
+    $CXX $SIMULATED -c -o "$M/simulated_memory.o" tests/harness/memory.c || exit 1
+    $CXX $SIMULATOR -O2 -U_FORTIFY_SOURCE -c -o "$M/simulated_machine.o" tests/simulator/machine.cpp || exit 1
 fi
 if [ -n "$GPU" ]; then
     "$NVCC" -x cu -std=c++17 $gpu_code -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1

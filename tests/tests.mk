@@ -142,7 +142,7 @@ $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/g
 have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
 simulated     = row_softmax layernorm swiglu cross_entropy rope contracts forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%),$(T)/simulated_nothing)
-SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -I$(INCLUDE) -Itests -pthread
+SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
 SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800
 simulated_tls := $(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/null 2>&1 && echo -fno-extern-tls-init)
@@ -154,13 +154,13 @@ $(T)/simulated/machine.o: tests/simulator/machine.cpp $(simulator_headers)
 	$(Q)$(CXX) $(SIMULATOR) -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $@ $<
 $(T)/simulated/memory.o: tests/harness/memory.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED) -c -o $@ $<
+	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
 $(T)/simulated/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED) -c -o $@ $<
+	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
 $(T)/simulated/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED) -c -o $@ $<
+	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
 $(T)/simulated_forward_%: $(T)/simulated/forward_%.o $(T)/forward.o $(simulated_harness)
 	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
 $(T)/simulated_contracts: $(T)/simulated/contracts_elsewhere.o
@@ -189,4 +189,4 @@ sanitize:
 	@CC="$(CC)" sh tests/sanitize.sh $(sanitized)
 
 mutate: $(T)/pairs
-	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)
+	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" SIMULATOR="$(SIMULATOR)" SIMULATED="$(SIMULATED)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)

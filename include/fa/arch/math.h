@@ -124,7 +124,6 @@ FA_HOOK int fa__max3(int a, int b, int c) {
     int d = b > c ? b : c;
     return a > d ? a : d;
 }
-
 /** @endcond */
 
 #endif

@@ -40,14 +40,19 @@ static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char 
     return FA_OK;
 }
 
+/* The strides of a tensor, and how many steps there are along each. */
+typedef struct fa__stride_use {
+    const char *which;
+    int64_t stride;
+    int size;
+} fa__stride_use;
+#define FA__STRIDES(t, batch, heads, seqlen) \
+    {{"batch", (t)->stride_batch, batch}, {"head", (t)->stride_head, heads}, {"seq", (t)->stride_seq, seqlen}}
+
 /* A tensor whose rows begin at multiples of `alignment` bytes. */
 static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen,
                                                    int row, int element_bytes, int alignment, int written) {
-    const struct {
-        const char *which;
-        int64_t stride;
-        int size;
-    } strides[] = {{"batch", t->stride_batch, batch}, {"head", t->stride_head, heads}, {"seq", t->stride_seq, seqlen}};
+    const fa__stride_use strides[] = FA__STRIDES(t, batch, heads, seqlen);
     if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
     FA__CHECK(t->data, "%s: %s.data is NULL: (%d, %d, %d, %d) elements are needed", name, tensor, batch, heads, seqlen, row);
     FA__CHECK((uintptr_t)t->data % (uintptr_t)alignment == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, tensor, t->data,
@@ -61,11 +66,7 @@ static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char 
 
 /* That a written tensor has no row that some steps along one stride reach, and one step along another, too. */
 static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
-    const struct {
-        const char *which;
-        int64_t stride;
-        int size;
-    } all[] = {{"batch", t->stride_batch, batch}, {"head", t->stride_head, heads}, {"seq", t->stride_seq, seqlen}};
+    const fa__stride_use all[] = FA__STRIDES(t, batch, heads, seqlen);
     if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
     for (int i = 0; i < 9; i++) {
         const int a = i / 3, b = i % 3;
@@ -127,12 +128,12 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
                   words[i].data);
-    FA__CHECK(queries == 0 || a->lse == NULL || a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
+    FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
+    if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (keys == 0) return FA_OK;
     for (int i = 0; i < 3; i++)
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
-    if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)
