@@ -913,8 +913,8 @@ static void nan_beside(const instance *of) {
         check_forward(&p);
         problem_download(&p);
         q = rerun(&p, 'q', growing ^ 8, 3, NAN);
-        fa_plan plan = {0};
-        of->plan(&p.args, &plan);
+        fa_plan plan;
+        if (of->plan(&p.args, &plan) != FA_OK) tap_bail("%s", fa_last_error());
         for (int c = 0; c < of->head_dim; c++) {
             const double apart = problem_get(&q, &q.o, &q.args.o, 0, 0, growing, c) - problem_get(&p, &p.o, &p.args.o, 0, 0, growing, c);
             /* There rows of a warp change their maximum together, within a tile, and weights are rounded relative to that. */
