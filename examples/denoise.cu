@@ -227,8 +227,13 @@ static double number(const char *option, const char *text, double least, double 
     char *end = NULL;
     double x = text ? strtod(text, &end) : 0;
     if (!text || end == text || *end || !(x >= least && x <= most))
-        DIE("%s wants a number from %g to %g, not \"%s\"", option, least, most, text ? text : "");
+        DIE("%s wants a number from %.10g to %.10g, not \"%s\"", option, least, most, text ? text : "");
     return x;
+}
+static int whole(const char *option, const char *text, int least, int most) {
+    double x = number(option, text, least, most);
+    if (x != (int)x) DIE("%s wants a whole number, not \"%s\"", option, text);
+    return (int)x;
 }
 
 static struct options parse(int count, char **words) {
@@ -239,15 +244,16 @@ static struct options parse(int count, char **words) {
         else if (!strcmp(word, "--sigma")) o.sigma = number(word, next, 0, 255), i++;
         else if (!strcmp(word, "--noise")) o.noise = number(word, next, 1, 255), i++;
         else if (!strcmp(word, "--strength")) o.strength = number(word, next, 0.2, 100), i++;
-        else if (!strcmp(word, "--window")) o.window = (int)number(word, next, 0, 16384), i++;
-        else if (!strcmp(word, "--seed")) o.seed = (int)number(word, next, 0, 2147483647), i++;
-        else if (!strcmp(word, "--threads")) o.threads = (int)number(word, next, 1, 1024), i++;
+        else if (!strcmp(word, "--window")) o.window = whole(word, next, 0, 16384), i++;
+        else if (!strcmp(word, "--seed")) o.seed = whole(word, next, 0, 2147483647), i++;
+        else if (!strcmp(word, "--threads")) o.threads = whole(word, next, 1, 1024), i++;
         else if (!strcmp(word, "--out") && next) o.out = next, i++;
         else if (word[0] == '-') DIE("denoise: unknown or incomplete option %s\n\n%s", word, usage);
         else if (o.photo) DIE("denoise: one photo at a time: %s or %s", o.photo, word);
         else o.photo = word;
     }
     if (!o.photo) DIE("denoise: which photo?\n\n%s", usage);
+    if (o.noise > 0 && o.sigma > 0) DIE("--noise %g is for a photo that is noisy already: with --sigma 0, not %g", o.noise, o.sigma);
     return o;
 }
 

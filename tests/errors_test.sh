@@ -74,11 +74,11 @@ for by in cc clang c++; do
     attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90 without nvcc" "bad: FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU"
     attention '!dim' '#define FA_HEAD_DIM 32+32'; rejects $by "FA_HEAD_DIM 32+32" "bad: FA_HEAD_DIM is 32+32: a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses"
     attention '#define FA_HEAD_DIM_V 128-64'; rejects $by "FA_HEAD_DIM_V 128-64" "bad: FA_HEAD_DIM_V, the head dimension of v, is 128-64: a multiple of 8 from 8 to 256 is needed, in parentheses"
-    attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses"
-    attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses"
+    attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is 16+16: a multiple of 16 is needed, in parentheses"
+    attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is 16+16: a multiple of 16 is needed, in parentheses"
     for size in '8*4' '64/2' '1<<5' '8<<2' '96%64' '40&48' '1?32:16'; do
-        attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses"
-        attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses"
+        attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is $size: a multiple of 16 is needed, in parentheses"
+        attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is $size: a multiple of 16 is needed, in parentheses"
         attention '!dim' "#define FA_HEAD_DIM $size"; rejects $by "FA_HEAD_DIM $size" "bad: FA_HEAD_DIM is $size: a multiple of 8 from 8 to 256"
     done
     attention '!dim' '#define FA_HEAD_DIM (32+32)' '#define FA_BLOCK_M (16+16)'; accepts $by "expressions in parentheses"
@@ -87,9 +87,12 @@ for by in cc clang c++; do
     attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
     attention '#define FA_BLOCK_N -16'; rejects $by "FA_BLOCK_N -16" "bad: FA_BLOCK_N"
     for stages in 0 5; do
-        attention "#define FA_STAGES $stages"; rejects $by "FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)"
+        attention "#define FA_STAGES $stages"; rejects $by "FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is $stages: 1 or 2 (FA_ARCH 90: 1 to 4)"
     done
-    attention '#define FA_WARPS 33'; rejects $by "FA_WARPS 33" "bad: FA_WARPS, the warps of a thread block that multiply, is not 1 to 32"
+    attention '#define FA_WARPS 33'; rejects $by "FA_WARPS 33" "bad: FA_WARPS, the warps of a thread block that multiply, is 33: 1 to 32"
+    for macro in FA_BLOCK_M FA_BLOCK_N FA_STAGES FA_WARPS FA_HEAD_DIM_V; do
+        attention "#define $macro"; rejects $by "an empty $macro" "bad: $macro"
+    done
     attention '#define FA_MASK'; rejects $by "an empty FA_MASK" "bad: FA_MASK is empty: define it as the name of a mask"
     attention '#define FA_SCORE'; rejects $by "an empty FA_SCORE" "bad: FA_SCORE is empty: define it as the name of a score hook"
     attention 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
@@ -126,26 +129,41 @@ tile="#define FA_NAME bad
 #define FA_DTYPE FA_F32"
 primitive tile.h '#define FA_DTYPE FA_F32' '#define FA_ROWS 16' '#define FA_COLS 16'; rejects cc "tile.h without FA_NAME" "fa: define FA_NAME"
 primitive tile.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16'; rejects cc "tile.h without FA_DTYPE" "bad: define FA_DTYPE"
-primitive tile.h "$tile" '#define FA_COLS 16'; rejects cc "tile.h without FA_ROWS" "bad: define FA_ROWS"
-primitive tile.h "$tile" '#define FA_ROWS 0' '#define FA_COLS 16'; rejects cc "tile.h with FA_ROWS 0" "bad: define FA_ROWS"
-primitive tile.h "$tile" '#define FA_ROWS 16'; rejects cc "tile.h without FA_COLS" "bad: define FA_COLS"
-primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 12'; rejects cc "tile.h with FA_COLS 12" "bad: define FA_COLS"
+primitive tile.h "$tile" '#define FA_COLS 16'; rejects cc "tile.h without FA_ROWS" "bad: FA_ROWS, the"
+primitive tile.h "$tile" '#define FA_ROWS 0' '#define FA_COLS 16'; rejects cc "tile.h with FA_ROWS 0" "bad: FA_ROWS"
+primitive tile.h "$tile" '#define FA_ROWS 16'; rejects cc "tile.h without FA_COLS" "bad: FA_COLS, the"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 12'; rejects cc "tile.h with FA_COLS 12" "bad: FA_COLS"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OPERAND 9'; rejects cc "tile.h with FA_OPERAND 9" "bad: FA_OPERAND"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER 9'; rejects cc "tile.h with FA_LOADER 9" "bad: FA_LOADER"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER FA_POINTER'
 rejects cc "FA_POINTER without FA_ROW_ADDRESS" "bad: FA_LOADER FA_POINTER needs FA_ROW_ADDRESS"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WARPS 33'; rejects cc "tile.h with FA_WARPS 33" "bad: FA_WARPS"
-primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: define FA_M"
-primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: define FA_M"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_K 16'; rejects cc "mma.h without FA_N" "bad: define FA_N"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h without FA_K" "bad: define FA_K"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: define FA_K"
+primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: FA_M, the"
+primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: FA_M"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_K 16'; rejects cc "mma.h without FA_N" "bad: FA_N, the"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h without FA_K" "bad: FA_K, the"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: FA_K"
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_A 9'; rejects cc "mma.h with FA_A 9" "bad: FA_A"
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_B 9'; rejects cc "mma.h with FA_B 9" "bad: FA_B"
-primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS"
+primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: FA_ROWS, the rows of a tile that an owner holds, is undefined: 1 or more is needed, in parentheses if it is an expression, or FA_M and FA_N"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "FA_COLS"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
 rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"
+
+# Parameters that are defined as nothing.
+for macro in FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_WARPS; do
+    primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' "#undef $macro" "#define $macro"; rejects cc "tile.h with an empty $macro" "bad: $macro"
+done
+for macro in FA_M FA_N FA_K FA_A FA_B FA_WARPS; do
+    primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' "#undef $macro" "#define $macro"; rejects cc "mma.h with an empty $macro" "bad: $macro"
+done
+for macro in FA_ROWS FA_COLS FA_WIDE FA_OWNERS; do
+    primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' "#undef $macro" "#define $macro"; rejects cc "softmax.h with an empty $macro" "bad: $macro"
+done
+for macro in FA_COLS FA_THREADS FA_HOLD FA_VECTOR; do
+    primitive row.h "$tile" '#define FA_COLS 16' "#undef $macro" "#define $macro"; rejects cc "row.h with an empty $macro" "bad: $macro"
+done
+primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WIDE 2'; rejects cc "softmax.h with FA_WIDE 2" "bad: FA_WIDE is 2"
 
 # The kernels that work row by row: the same mistakes.
 row_kernels="row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h"
@@ -193,11 +211,11 @@ for kernel in layernorm rmsnorm; do
 done
 primitive row.h '#define FA_DTYPE FA_F32' '#define FA_COLS 16'; rejects cc "row.h without FA_NAME" "fa: define FA_NAME"
 primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h without FA_DTYPE" "bad: define FA_DTYPE"
-primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: define FA_COLS"
-primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: define FA_COLS"
+primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: FA_COLS, the"
+primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: FA_COLS"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_THREADS 0'; rejects cc "row.h with FA_THREADS 0" "bad: FA_THREADS"
-primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is not 16, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
-primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is not FA_FRAGMENT or FA_SHARED"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is 8: 16 is needed, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is 9: FA_FRAGMENT or FA_SHARED"
 primitive reduce.h; rejects cc "reduce.h without FA_NAME" "fa: define FA_NAME"
 for blocks in 0 17; do
     primitive reduce.h '#define FA_NAME bad' "#define FA_BLOCKS $blocks"; rejects cc "reduce.h with FA_BLOCKS $blocks" "bad: FA_BLOCKS"
@@ -237,14 +255,17 @@ attention '!dim' '#define FA_HEAD_DIM 256' '#define FA_BLOCK_M 128' '#define FA_
 hopper() { attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16' "$@"; }
 for sizes in 'FA_BLOCK_M 96' 'FA_BLOCK_M 32' 'FA_BLOCK_M 256' 'FA_WARPS 4'; do
     hopper "#define $sizes"
-    rejects nvcc "FA_ARCH 90 with $sizes" "bad: FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16" $arch
+    rejects nvcc "FA_ARCH 90 with $sizes" ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16" $arch
 done
-hopper '#define FA_BLOCK_N 20'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 20" "bad: FA_BLOCK_N, the keys of a tile, is not a multiple of 16" $arch
-hopper '#define FA_BLOCK_N 272'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 272" "bad: FA_BLOCK_N, the keys of a tile, is above 256" $arch
+hopper '#define FA_BLOCK_N 20'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 20" "bad: FA_BLOCK_N, the keys of a tile, is 20: a multiple of 16" $arch
+hopper '#define FA_BLOCK_N 272'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 272" "bad: FA_BLOCK_N, the keys of a tile, is 272: FA_ARCH 90 multiplies at most 256" $arch
 for stages in 0 5; do
-    hopper "#define FA_STAGES $stages"; rejects nvcc "FA_ARCH 90 with FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)" $arch
+    hopper "#define FA_STAGES $stages"; rejects nvcc "FA_ARCH 90 with FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is $stages: 1 or 2 (FA_ARCH 90: 1 to 4)" $arch
 done
-hopper '#define FA_STAGES 4' '#define FA_BLOCK_N 256'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
+hopper '#define FA_STAGES 1' '#define FA_BLOCK_M 192' '#define FA_HEAD_DIM_V 256' '#define FA_BLOCK_N 16'
+rejects nvcc "FA_ARCH 90 with more registers than three warpgroups have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 192, FA_BLOCK_N 16 and FA_HEAD_DIM_V 256: choose" $arch
+attention '#define FA_BLOCK_M 48'; accepts nvcc "FA_BLOCK_M 48, three warps" $arch
+hopper '#define FA_STAGES 4' '#define FA_BLOCK_N 192'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
 
 half="#define FA_NAME bad
 #define FA_DTYPE FA_BF16"
@@ -254,17 +275,17 @@ primitive tile.h "$half" "$sizes" '#define FA_LOADER FA_TMA'
 rejects nvcc "FA_TMA without FA_ARCH 90" "bad: FA_LOADER FA_TMA needs a copy engine: write FA_ARCH 90, and compile with -arch=sm_90a" $arch
 primitive tile.h "$tile" "$sizes" '#define FA_ARCH 90'; rejects nvcc "tile.h with FA_ARCH 90 and FA_F32" "bad: FA_ARCH 90 has FA_F16 and FA_BF16" $arch
 primitive tile.h "$half" '#define FA_ARCH 90' '#define FA_ROWS 60' '#define FA_COLS 64'
-rejects nvcc "tile.h with FA_ARCH 90 and FA_ROWS 60" "bad: FA_ROWS is not a multiple of 8, which the layout of FA_ARCH 90 needs" $arch
+rejects nvcc "tile.h with FA_ARCH 90 and FA_ROWS 60" "bad: FA_ROWS is 60: the layout of FA_ARCH 90 needs a multiple of 8" $arch
 primitive tile.h "$half" '#define FA_ARCH 90' '#define FA_ROWS 264' '#define FA_COLS 64' '#define FA_LOADER FA_TMA'
-rejects nvcc "FA_TMA with FA_ROWS 264" "bad: FA_ROWS is above 256, the most that the copy engine brings at once" $arch
+rejects nvcc "FA_TMA with FA_ROWS 264" "bad: FA_ROWS is 264: the copy engine brings at most 256 at once" $arch
 primitive mma.h "$tile" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 64'
 rejects nvcc "mma.h with FA_ARCH 90 and FA_F32" "bad: FA_ARCH 90 has FA_F16 and FA_BF16" $arch
 primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 264' '#define FA_K 64'
-rejects nvcc "mma.h with FA_ARCH 90 and FA_N 264" "bad: FA_N is above 256, the widest product of FA_ARCH 90" $arch
+rejects nvcc "mma.h with FA_ARCH 90 and FA_N 264" "bad: FA_N is 264: FA_ARCH 90 multiplies at most 256" $arch
 primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 128' '#define FA_N 64' '#define FA_K 64'
-rejects nvcc "mma.h with FA_ARCH 90 and FA_M 128 for four warps" "bad: FA_M is not 64 for each warpgroup" $arch
+rejects nvcc "mma.h with FA_ARCH 90 and FA_M 128 for four warps" "bad: FA_M is 128 and FA_WARPS is 4: FA_ARCH 90 needs FA_WARPS" $arch
 primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 24' '#define FA_B FA_OPERAND_BT'
-rejects nvcc "mma.h with FA_ARCH 90 and FA_K 24 for FA_OPERAND_BT" "bad: FA_K is not a multiple of 16, which FA_FRAGMENT and FA_OPERAND_BT need" $arch
+rejects nvcc "mma.h with FA_ARCH 90 and FA_K 24 for FA_OPERAND_BT" "bad: FA_K is 24: FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16" $arch
 # A kernel of one's own: the header cannot tell sm_90 from sm_90a either.
 {
     primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 64' && cat "$work/case.c"

@@ -167,7 +167,7 @@ FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int 
 #if FA__HAS_MASK
     box.keys.begin = key0;
     box.keys.end = p->args.seqlen_k - key0 < block_n ? p->args.seqlen_k : key0 + block_n;
-    return FA__CAT(FA_MASK, _tile)(FA__USER(p), box);
+    return FA__CAT(FA_MASK, _tile)(FA__USER(p), box); /* not declared? FA_MASK_FROM_KEEP makes it of a keep (fa/mask.h) */
 #else
     (void)p, (void)box, (void)key0, (void)block_n;
     return FA_FULL;
@@ -216,7 +216,7 @@ FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
     (void)p;
     fa_range keys = box.keys;
 #if FA__HAS_MASK
-    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box);
+    if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* not declared? FA_MASK_FROM_KEEP */
     if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* one of one's own, which may not have clipped it */
         keys.begin = fa__min(fa__max(keys.begin, box.keys.begin), box.keys.end); /* of an empty range, too */
         keys.end = fa__min(keys.end, box.keys.end);

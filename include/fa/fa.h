@@ -353,7 +353,7 @@ typedef enum fa_tile_class {
     FA_FULL       /**< every element is kept: the block pays for no masking */
 } fa_tile_class;
 
-/* ------------------------------------------------------- conversions, host */
+/* ------------------------------------------------------------- conversions */
 
 /** @cond PRIVATE */
 FA_HOOK uint32_t fa__bits(float x) {
@@ -367,6 +367,9 @@ FA_HOOK float fa__from_bits(uint32_t u) {
     return x;
 }
 /** @endcond */
+#if defined(__CUDA_ARCH__)
+#include <fa/arch/sm80/convert.h>
+#endif
 
 /** bfloat16 to float, exactly. */
 FA_HOOK float fa_bf16_to_float(fa_bf16 h) { return fa__from_bits((uint32_t)h << 16); }
@@ -381,6 +384,9 @@ FA_HOOK fa_bf16 fa_bf16_from_float(float x) {
 
 /** binary16 to float, exactly. */
 FA_HOOK float fa_f16_to_float(fa_f16 h) {
+#if defined(FA__FLOAT_OF_F16)
+    return FA__FLOAT_OF_F16(h);
+#else
     /* Shift exponent and mantissa into place and let one multiplication by 2^112 correct the bias:
      * it also normalises subnormals. Infinity and NaN need their exponent filled up. */
     uint32_t magnitude = (uint32_t)(h & 0x7FFFu) << 13;
@@ -388,6 +394,7 @@ FA_HOOK float fa_f16_to_float(fa_f16 h) {
     uint32_t special = magnitude | 0x7F800000u;
     uint32_t u = (h & 0x7C00u) == 0x7C00u ? special : finite;
     return fa__from_bits(u | (uint32_t)(h & 0x8000u) << 16);
+#endif
 }
 
 /** float to binary16, to nearest even, overflowing to infinity; NaN stays NaN. */

@@ -155,7 +155,7 @@ FA_HOOK fa_range fa_sliding_window_queries(const void *user, fa_box box) {
  *  @{ */
 /** @cond PRIVATE */
 FA_HOOK int fa__prefix(const fa_attention_args *args, int batch, int known) {
-    return known ? fa__load_int(args->prefix + batch) : fa__load_int_if(args->prefix != NULL, args->prefix, batch, 0);
+    return known ? fa__load_int(args->prefix + batch) : fa__load_int_if(args->prefix != NULL, args->prefix, batch, 0, args->q.data);
 }
 /** @endcond */
 FA_HOOK int fa_prefix_keep(const void *user, fa_index at) {
@@ -248,10 +248,11 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int there = at.checked || (a->document_q && a->document_k);
-    const int *ids_q = (const int *)fa__row_address(a->document_q + (there ? (int64_t)at.batch * a->seqlen_q : 0));
-    const int *ids_k = (const int *)fa__row_address(a->document_k + (there ? (int64_t)at.batch * a->seqlen_k : 0));
-    if (at.checked) return fa__load_int(ids_q + at.query) == fa__load_int(ids_k + at.key);
-    return fa__load_int_if(there, ids_q, at.query, 0) == fa__load_int_if(there, ids_k, at.key, 1);
+    const int *ids_q = a->document_q + (there ? (int64_t)at.batch * a->seqlen_q : 0);
+    const int *ids_k = a->document_k + (there ? (int64_t)at.batch * a->seqlen_k : 0);
+    if (at.checked)
+        return fa__load_int((const int *)fa__row_address(ids_q) + at.query) == fa__load_int((const int *)fa__row_address(ids_k) + at.key);
+    return fa__load_int_if(there, ids_q, at.query, 0, a->q.data) == fa__load_int_if(there, ids_k, at.key, 1, a->q.data);
 }
 /** @cond PRIVATE */
 FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {

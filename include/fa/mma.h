@@ -91,30 +91,43 @@
 #include <fa/arch/begin.h>
 #define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_M) || FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M)
-FA__REQUIRE(0, "define FA_M, the rows of the product: a multiple of 16, in parentheses if it is an expression");
+#if !defined(FA_M)
+#define FA_M undefined
+#endif
+#if FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M)
+FA__REQUIRE(0, "FA_M, the rows of the product, is " FA__STR(FA_M) ": a multiple of 16 is needed, in parentheses if it is an expression");
 #undef FA_M
 #define FA_M 64
 #endif
-#if !defined(FA_N) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
-FA__REQUIRE(0, "define FA_N, the columns of the product: a multiple of 8, in parentheses if it is an expression");
+#if !defined(FA_N)
+#define FA_N undefined
+#endif
+#if FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
+FA__REQUIRE(0, "FA_N, the columns of the product, is " FA__STR(FA_N) ": a multiple of 8 is needed, in parentheses if it is an expression");
 #undef FA_N
 #define FA_N 16
 #endif
-#if !defined(FA_K) || FA_K + 0 < 8 || (FA_K + 0) % 8 != 0 || FA__IS_BARE(FA_K)
-FA__REQUIRE(0, "define FA_K, the length of the dot products: a multiple of 8, in parentheses if it is an expression");
+#if !defined(FA_K)
+#define FA_K undefined
+#endif
+#if FA_K + 0 < 8 || (FA_K + 0) % 8 != 0 || FA__IS_BARE(FA_K)
+FA__REQUIRE(0, "FA_K, the length of the dot products, is " FA__STR(FA_K) ": a multiple of 8 is needed, in parentheses if it is an expression");
 #undef FA_K
 #define FA_K 16
 #endif
 #if !defined(FA_A)
 #define FA_A FA_SHARED
-#elif FA_A != FA_SHARED && FA_A != FA_FRAGMENT
-FA__REQUIRE(0, "FA_A is not FA_SHARED or FA_FRAGMENT");
+#elif FA_A + 0 != FA_SHARED && FA_A + 0 != FA_FRAGMENT
+FA__REQUIRE(0, "FA_A is " FA__STR(FA_A) ": FA_SHARED or FA_FRAGMENT is needed");
+#undef FA_A
+#define FA_A FA_SHARED
 #endif
 #if !defined(FA_B)
 #define FA_B FA_OPERAND_B
-#elif FA_B != FA_OPERAND_B && FA_B != FA_OPERAND_BT
-FA__REQUIRE(0, "FA_B is not FA_OPERAND_B or FA_OPERAND_BT");
+#elif FA_B + 0 != FA_OPERAND_B && FA_B + 0 != FA_OPERAND_BT
+FA__REQUIRE(0, "FA_B is " FA__STR(FA_B) ": FA_OPERAND_B or FA_OPERAND_BT is needed");
+#undef FA_B
+#define FA_B FA_OPERAND_B
 #endif
 
 #include FA__LAYER(mma)

@@ -108,22 +108,25 @@
 #include <fa/arch/begin.h>
 #define FA__ROW(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_COLS) || FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "define FA_COLS, the columns that the team holds at a time: 1 or more, in parentheses if it is an expression");
+#if !defined(FA_COLS)
+#define FA_COLS undefined
+#endif
+#if FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
+FA__REQUIRE(0, "FA_COLS, the columns that the team holds at a time, is " FA__STR(FA_COLS) ": 1 or more is needed, in parentheses if it is an expression");
 #undef FA_COLS
 #define FA_COLS 16
 #endif
 #if !defined(FA_THREADS)
 #define FA_THREADS 32
 #elif FA_THREADS + 0 < 1 || FA__IS_BARE(FA_THREADS)
-FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is not 1 or more, in parentheses if it is an expression");
+FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is " FA__STR(FA_THREADS) ": 1 or more is needed, in parentheses if it is an expression");
 #undef FA_THREADS
 #define FA_THREADS 32
 #endif
 #if !defined(FA_HOLD)
 #define FA_HOLD FA_FRAGMENT
-#elif FA_HOLD != FA_FRAGMENT && FA_HOLD != FA_SHARED
-FA__REQUIRE(0, "FA_HOLD is not FA_FRAGMENT or FA_SHARED");
+#elif FA_HOLD + 0 != FA_FRAGMENT && FA_HOLD + 0 != FA_SHARED
+FA__REQUIRE(0, "FA_HOLD is " FA__STR(FA_HOLD) ": FA_FRAGMENT or FA_SHARED is needed");
 #undef FA_HOLD
 #define FA_HOLD FA_FRAGMENT
 #endif
@@ -139,8 +142,8 @@ FA__REQUIRE(0, "FA_HOLD is not FA_FRAGMENT or FA_SHARED");
 #endif
 #if !defined(FA_VECTOR)
 #define FA_VECTOR 16
-#elif FA_VECTOR != 16 && !(FA_VECTOR == 8 && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
-FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is not 16, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
+#elif FA_VECTOR + 0 != 16 && !(FA_VECTOR + 0 == 8 && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
+FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is " FA__STR(FA_VECTOR) ": 16 is needed, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
 #undef FA_VECTOR
 #define FA_VECTOR 16
 #endif

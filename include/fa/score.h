@@ -37,7 +37,7 @@
  *  @{ */
 FA_HOOK float fa_alibi(const void *user, float score, fa_index at) {
     (void)user;
-    float slope = fa__load_or_nan(at.args->alibi_slopes, 0, at.head, FA_F32, at.checked);
+    float slope = fa__load_or_nan(at.args->alibi_slopes, 0, at.head, FA_F32, at.checked, at.args->q.data);
     return score - slope * fabsf(at.distance);
 }
 FA_HOOK float fa_alibi_grad(const void *user, float score, fa_index at) {
@@ -69,7 +69,7 @@ FA_HOOK float fa_bias(const void *user, float score, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int64_t row = at.batch * a->bias_stride_batch + at.head * a->bias_stride_head + at.query * a->bias_stride_query;
-    return score + fa__load_or_nan(a->bias, row, at.key, at.dtype, at.checked);
+    return score + fa__load_or_nan(a->bias, row, at.key, at.dtype, at.checked, a->q.data);
 }
 FA_HOOK float fa_bias_grad(const void *user, float score, fa_index at) {
     (void)user, (void)score, (void)at;
@@ -83,7 +83,7 @@ FA_HOOK float fa_key_bias(const void *user, float score, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int64_t row = at.batch * a->key_bias_stride_batch + at.head * a->key_bias_stride_head;
-    return score + fa__load_or_nan(a->key_bias, row, at.key, FA_F32, at.checked);
+    return score + fa__load_or_nan(a->key_bias, row, at.key, FA_F32, at.checked, a->q.data);
 }
 FA_HOOK float fa_key_bias_grad(const void *user, float score, fa_index at) {
     (void)user, (void)score, (void)at;

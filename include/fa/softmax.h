@@ -55,28 +55,41 @@
 #define FA_ROWS FA__FRAGMENT_ROWS(FA_M, FA_WARPS)
 #define FA_COLS FA__FRAGMENT_COLS(FA_N)
 #endif
-#if !defined(FA_ROWS) || FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
-FA__REQUIRE(0, "define FA_M and FA_N, as for the product that leaves the scores, or FA_ROWS, the rows of a tile that an owner holds: 1 or more, in parentheses if it is an expression");
+#if !defined(FA_ROWS)
+#define FA_ROWS undefined
+#endif
+#if FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
+FA__REQUIRE(0, "FA_ROWS, the rows of a tile that an owner holds, is " FA__STR(FA_ROWS) ": 1 or more is needed, in parentheses if it is an expression, or FA_M and FA_N, as for the product that leaves the scores");
 #undef FA_ROWS
 #define FA_ROWS 1
 #endif
-#if !defined(FA_COLS) || FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "define FA_COLS, the columns of a tile that an owner holds: 1 or more, in parentheses if it is an expression");
+#if !defined(FA_COLS)
+#define FA_COLS undefined
+#endif
+#if FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
+FA__REQUIRE(0, "FA_COLS, the columns of a tile that an owner holds, is " FA__STR(FA_COLS) ": 1 or more is needed, in parentheses if it is an expression");
 #undef FA_COLS
 #define FA_COLS 1
 #endif
 #if !defined(FA_WIDE)
 #define FA_WIDE 1
 #endif
-FA__REQUIRE(FA_WIDE == 0 || FA_WIDE == 1, "FA_WIDE is neither 1, for scores of any size, nor 0");
+#if FA_WIDE + 0 < 0 || FA_WIDE + 0 > 1 || 0 - FA_WIDE - 1 > 0 /* the last: nothing */
+FA__REQUIRE(0, "FA_WIDE is " FA__STR(FA_WIDE) ": 1, for scores of any size, or 0 is needed");
+#undef FA_WIDE
+#define FA_WIDE 1
+#endif
 #if !defined(FA__EAGER)
 #define FA__EAGER 0 /* 1: NAME_update() does not ask NAME_exceeds(), which wants registers */
 #endif
 #if !defined(FA_OWNERS)
 #define FA_OWNERS FA__SHARED_ROWS
 #endif
-FA__REQUIRE(FA_OWNERS == 1 || FA_OWNERS == 2 || FA_OWNERS == 4 || FA_OWNERS == 8 || FA_OWNERS == 16 || FA_OWNERS == 32,
-            "FA_OWNERS is not a power of two up to 32");
+#if FA_OWNERS + 0 < 1 || FA_OWNERS + 0 > 32 || 32 % (FA_OWNERS + 0) != 0 || FA__IS_BARE(FA_OWNERS)
+FA__REQUIRE(0, "FA_OWNERS, the owners of a row, is " FA__STR(FA_OWNERS) ": a power of two up to 32 is needed");
+#undef FA_OWNERS
+#define FA_OWNERS 1
+#endif
 
 /* Of each row the largest score so far, or one that is not far below it; the owner's share of the sum of
  * exp2((score - largest) * scale); and on a GPU the bits of the score at which `max` may have to change. */

@@ -104,25 +104,33 @@
 #include <fa/arch/begin.h>
 #define FA__TILE(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 #include <fa/arch/dtype.h>
-#if !defined(FA_ROWS) || FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
-FA__REQUIRE(0, "define FA_ROWS, the rows of the tile: 1 or more, in parentheses if it is an expression");
+#if !defined(FA_ROWS)
+#define FA_ROWS undefined
+#endif
+#if FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
+FA__REQUIRE(0, "FA_ROWS, the rows of the tile, is " FA__STR(FA_ROWS) ": 1 or more is needed, in parentheses if it is an expression");
 #undef FA_ROWS
 #define FA_ROWS 16
 #endif
-#if !defined(FA_COLS) || FA_COLS + 0 < 8 || (FA_COLS + 0) % 8 != 0 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "define FA_COLS, the columns of the tile: a multiple of 8, in parentheses if it is an expression");
+#if !defined(FA_COLS)
+#define FA_COLS undefined
+#endif
+#if FA_COLS + 0 < 8 || (FA_COLS + 0) % 8 != 0 || FA__IS_BARE(FA_COLS)
+FA__REQUIRE(0, "FA_COLS, the columns of the tile, is " FA__STR(FA_COLS) ": a multiple of 8 is needed, in parentheses if it is an expression");
 #undef FA_COLS
 #define FA_COLS 8
 #endif
 #if !defined(FA_OPERAND)
 #define FA_OPERAND FA_OPERAND_B
-#elif FA_OPERAND != FA_OPERAND_A && FA_OPERAND != FA_OPERAND_B && FA_OPERAND != FA_OPERAND_BT
-FA__REQUIRE(0, "FA_OPERAND is not FA_OPERAND_A, FA_OPERAND_B or FA_OPERAND_BT");
+#elif FA_OPERAND + 0 != FA_OPERAND_A && FA_OPERAND + 0 != FA_OPERAND_B && FA_OPERAND + 0 != FA_OPERAND_BT
+FA__REQUIRE(0, "FA_OPERAND is " FA__STR(FA_OPERAND) ": FA_OPERAND_A, FA_OPERAND_B or FA_OPERAND_BT is needed");
+#undef FA_OPERAND
+#define FA_OPERAND FA_OPERAND_B
 #endif
 #if !defined(FA_LOADER)
 #define FA_LOADER FA_BLOCK
-#elif FA_LOADER != FA_BLOCK && FA_LOADER != FA_POINTER && FA_LOADER != FA_TMA
-FA__REQUIRE(0, "FA_LOADER is not FA_BLOCK, FA_POINTER or FA_TMA");
+#elif FA_LOADER + 0 != FA_BLOCK && FA_LOADER + 0 != FA_POINTER && FA_LOADER + 0 != FA_TMA
+FA__REQUIRE(0, "FA_LOADER is " FA__STR(FA_LOADER) ": FA_BLOCK, FA_POINTER or FA_TMA is needed");
 #undef FA_LOADER
 #define FA_LOADER FA_BLOCK
 #elif FA_LOADER == FA_TMA && FA__ARCH != 90

@@ -204,6 +204,32 @@ static void gathers(rng *r) {
     memory_delete(PLACE, data, sizeof rows), memory_delete(PLACE, to, sizeof out), memory_delete(PLACE, ids, sizeof list);
 }
 
+/* ---- all binary16 numbers as floats ---- */
+
+enum { HALVES = 1 << 16 };
+
+KERNEL widen(float *x) {
+    for (int i = THREAD; i < HALVES; i += THREADS) x[i] = fa_f16_to_float((fa_f16)i);
+}
+
+static void halves(void) {
+    static float x[HALVES];
+    int wrong = 0;
+    float *data = (float *)memory_new(PLACE, sizeof x);
+    LAUNCH(widen, data);
+    if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
+    memory_get(PLACE, x, data, sizeof x);
+    for (int i = 0; i < HALVES; i++) {
+        int exponent = i >> 10 & 31, mantissa = i & 1023;
+        float want = exponent == 31 ? (mantissa ? NAN : INFINITY)
+                     : exponent     ? ldexpf((float)(1024 + mantissa), exponent - 25)
+                                    : ldexpf((float)mantissa, -24);
+        wrong += isnan(want) ? !isnan(x[i]) : fabsf(x[i]) != want || !!signbit(x[i]) != i >> 15;
+    }
+    tap_ok(!wrong, "fa_f16_to_float of every number (%d wrong)", wrong);
+    memory_delete(PLACE, data, sizeof x);
+}
+
 /* ---- the soft cap in FA_F32, with a cap of 1: in units in the last place of tanh, and of 1 from 4 on ---- */
 
 enum { CAPPED = 1 << 16 };
@@ -334,6 +360,7 @@ int main(void) {
     product("f16", FA_F16, 1, &r);
     product("bf16", FA_BF16, 2, &r);
     gathers(&r);
+    halves();
     caps(&r);
 #if defined(__CUDACC__)
     policies();

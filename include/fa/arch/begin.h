@@ -18,4 +18,8 @@
 #if !defined(FA_WARPS)
 #define FA_WARPS 4
 #endif
-FA__REQUIRE(FA_WARPS >= 1 && FA_WARPS <= 32, "FA_WARPS is outside 1 to 32");
+#if FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS)
+FA__REQUIRE(0, "FA_WARPS, the warps of a thread block, is " FA__STR(FA_WARPS) ": 1 to 32 are possible, in parentheses if it is an expression");
+#undef FA_WARPS
+#define FA_WARPS 4
+#endif

@@ -71,24 +71,21 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
 #endif
 }
 
-/* s = s * scale + addends, in the columns from `first` up to `last`. */
+/* s = s * scale + addends, in the columns from `first` up to `last`, both even. */
 FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s, float scale, int first, int last) {
     FA__UNROLL
-    for (int c = first; c < last; c++) FA__UNROLL
+    for (int c = first; c < last; c += 2) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)], *next = &s[FA__LOOP(_qk_AT)(r, c + 1)], y, z;
 #if FA__ADDENDS == 1
-        int at = FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r;
-        uint32_t pair = addends->x[at];
-#if FA_DTYPE == FA_BF16
-        float y = fa__from_bits(c % 2 ? pair & 0xFFFF0000u : pair << 16);
+        uint32_t pair = addends->x[FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r];
+        if (FA_DTYPE == FA_F16) fa_sm80_unpack_f16(&y, &z, pair);
+        else fa_sm80_unpack_bf16(&y, &z, pair);
 #else
-        float y = fa_f16_to_float((uint16_t)(c % 2 ? pair >> 16 : pair));
-#endif
-#else
-        float y = fa__from_bits(addends->x[c]);
+        y = fa__from_bits(addends->x[c]), z = fa__from_bits(addends->x[c + 1]);
 #endif
         *x = FA__OP(fma)(*x, scale, y);
+        *next = FA__OP(fma)(*next, scale, z);
     }
 }
 FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const FA__PARAMS *p) {

@@ -18,6 +18,10 @@
 #include <fa/kernel/attention_warpgroups.h>
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
+/* Beyond that the assembler makes every product wait for its end, or gives up. */
+FA__REQUIRE(FA_BLOCK_N / 2 + FA_BLOCK_N / 4 + FA_HEAD_DIM_V / 2 <= (FA_BLOCK_M > 128 ? 132 : 212),
+            "the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M " FA__STR(FA_BLOCK_M) ", FA_BLOCK_N " FA__STR(
+                FA_BLOCK_N) " and FA_HEAD_DIM_V " FA__STR(FA_HEAD_DIM_V) ": choose a smaller FA_BLOCK_N, or FA_BLOCK_M 128 instead of 192");
 
 #if FA__FILL_90
 static __global__ void __launch_bounds__(FA__LOOP(_threads), 1)

@@ -381,6 +381,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__BY_WARPS
 #undef FA__LINES
 #undef FA__ADDENDS
+#undef FA__LEAVES
 #undef FA__LOAD
 #undef FA__LOAD_STEP
 #undef FA__SHARE

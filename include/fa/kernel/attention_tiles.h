@@ -51,7 +51,7 @@
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
  * diagonal, and what reads memory for every score, or judges tiles by it, wants more registers. */
-#if (FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE && FA__WIDEST > 40)
+#if (FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE)
 #define FA__TABLE_LONG_FROM 3072
 #else
 #define FA__TABLE_LONG_FROM 0
@@ -65,6 +65,8 @@
 #endif
 #if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE) || (!FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #define FA__TABLE_N 96
+#elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= 40 : FA__COLUMNS == 1 && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
+#define FA__TABLE_N 112 /* where 128 spill (FA__APART is another cure) */
 #else
 #define FA__TABLE_N 128
 #endif
@@ -159,29 +161,29 @@
 /* A CPU has no use for FA_WARPS and FA_STAGES; what no GPU could do is a mistake there, too. */
 #if FA__ARCH == FA_CPU
 #if defined(FA_WARPS) && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32)
-FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is not 1 to 32");
+FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__STR(FA_WARPS) ": 1 to 32 are possible");
 #endif
 #undef FA_WARPS
 #define FA_WARPS 1
 #endif
 #if !defined(FA_WARPS)
-#define FA_WARPS ((FA_BLOCK_M + FA__TABLE_M / FA__TABLE_WARPS - 1) / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows a warp as the table has */
+#define FA_WARPS (FA_BLOCK_M % (FA__TABLE_M / FA__TABLE_WARPS) ? FA_BLOCK_M / 16 : FA_BLOCK_M / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows a warp as the table has, or 16 */
 #endif
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
 #endif
 #if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is not a multiple of 16, in parentheses if it is an expression");
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 is needed, in parentheses if it is an expression");
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #endif
 #if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is not a multiple of 16, in parentheses if it is an expression");
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 is needed, in parentheses if it is an expression");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #endif
 #if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4) || FA__IS_BARE(FA_STAGES)
-FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARCH 90: 1 to 4)");
+FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGES) ": 1 or 2 (FA_ARCH 90: 1 to 4) are possible");
 #undef FA_STAGES
 #define FA_STAGES 1
 #elif FA__ARCH == FA_CPU
@@ -189,13 +191,13 @@ FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is not 1 or 2 (FA_ARC
 #define FA_STAGES 1
 #endif
 #if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 || FA_WARPS != FA_BLOCK_M / 16)
-FA__REQUIRE(0, "FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16");
+FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16, or not defined");
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #undef FA_WARPS
 #define FA_WARPS FA__TABLE_WARPS
 #elif FA__ARCH == 90 && FA_BLOCK_N > 256
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is above 256, the widest product of FA_ARCH 90");
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": FA_ARCH 90 multiplies at most 256");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
@@ -237,16 +239,14 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 /* Whether half types look at the maximum of a tile afterwards, which they take in halves (attention_loop.h), and in how many parts
  * Q K^T comes. Two hide all exponentials, but read Q's fragments twice where these are not kept: at 64 and 96 9 to 13% faster than a
  * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
- * to the exponentials and like to be hidden, too; masks that read memory want the registers. Before sm_90, at 128, a
- * prefix does, too; and a hook of one's own without a mask is 10% faster in one part. */
+ * to the exponentials and like to be hidden, too; those of one's own, which are not, and masks that read memory want the registers. Before
+ * sm_90, at 128, a prefix does, too. */
 #if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1
 #else
 #define FA__AFTERWARDS 0
 #endif
-#define FA__HOOK_IN_PARTS                                                                    \
-    (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS && \
-     (FA__SCORE_NEEDS || FA__HAS_MASK))
+#define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
 #define FA__MASK_IN_PARTS (FA__MASK_READS || (FA__BEFORE_90 && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
 #if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
 #define FA__PARTS 2

@@ -41,7 +41,7 @@ FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_
     } else {
         FA__UNROLL
         for (int i = 0; i < FA__ROW(_VECTOR); i++)
-            w[i] = at + i >= begin && at + i < end ? fa__load_or_nan(from, 0, i, dtype, 1) : missing;
+            w[i] = at + i >= begin && at + i < end ? fa__load_or_nan(from, 0, i, dtype, 1, NULL) : missing;
     }
     return w;
 }

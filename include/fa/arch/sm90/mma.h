@@ -4,14 +4,14 @@
 
 FA__REQUIRE(
     FA_WARPS % 4 == 0 && FA_M == FA_WARPS * 16,
-    "FA_M is not 64 for each warpgroup: FA_ARCH 90 needs FA_WARPS to be a multiple of 4 and FA_M to be 16 * FA_WARPS");
+    "FA_M is " FA__STR(FA_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_ARCH 90 needs FA_WARPS to be a multiple of 4 and FA_M to be 16 * FA_WARPS, 64 for each warpgroup");
 #if FA_N > 256
-FA__REQUIRE(0, "FA_N is above 256, the widest product of FA_ARCH 90");
+FA__REQUIRE(0, "FA_N is " FA__STR(FA_N) ": FA_ARCH 90 multiplies at most 256");
 #undef FA_N
 #define FA_N 256
 #endif
 FA__REQUIRE((FA_A == FA_SHARED && FA_B == FA_OPERAND_B) || FA_K % 16 == 0,
-            "FA_K is not a multiple of 16, which FA_FRAGMENT and FA_OPERAND_BT need on a GPU");
+            "FA_K is " FA__STR(FA_K) ": FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16 on a GPU");
 
 #if FA_DTYPE == FA_F16
 #define FA__HALF(name) fa_sm90_##name##_f16

@@ -49,6 +49,12 @@ extern "C" __device__ void FA_ARCH_90_needs_nvcc_arch_sm_90a(void);
 #define FA__SM90A(...) FA_ARCH_90_needs_nvcc_arch_sm_90a()
 #endif
 
+/* Nothing to a thread whose number is not negative. But it is a way out of the kernel, and the assembler moves nothing across one. It waits
+ * there for all products. */
+FA__DEVICE void fa_sm90_keep_apart(int thread) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.lt.s32 p, %0, 0;\n\t@p exit;\n\t}" ::"r"(thread) : "memory");
+}
+
 /* The value of lane 0, for all: afterwards the compiler may take it for the same in the whole warp. */
 FA__DEVICE int fa_sm90_uniform(int x) { return __shfl_sync(0xFFFFFFFFu, x, 0); }
 

@@ -1,7 +1,7 @@
 /* sm90/tile.h: tiles in shared memory in the layout of wgmma (layout.h), filled by the copy engine, or as on sm_80. */
 #include <fa/arch/sm90/layout.h>
 
-FA__REQUIRE(FA_ROWS % 8 == 0, "FA_ROWS is not a multiple of 8, which the layout of FA_ARCH 90 needs");
+FA__REQUIRE(FA_ROWS % 8 == 0, "FA_ROWS is " FA__STR(FA_ROWS) ": the layout of FA_ARCH 90 needs a multiple of 8");
 
 enum {
     FA__TILE(_PANEL_BYTES) = FA_ROWS * FA__SM90_ROW_BYTES,
@@ -24,7 +24,7 @@ FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
 #if FA_LOADER == FA_TMA
 /* Makes the map of a (batch, heads, seqlen, FA_COLS) tensor, on the host. */
 static FA_UNUSED fa_status FA__TILE(_map)(fa_tensor_map *map, fa_tensor tensor, int batch, int heads, int seqlen) {
-    FA__REQUIRE(FA_ROWS <= 256, "FA_ROWS is above 256, the most that the copy engine brings at once");
+    FA__REQUIRE(FA_ROWS <= 256, "FA_ROWS is " FA__STR(FA_ROWS) ": the copy engine brings at most 256 at once");
     return fa__tensor_map(FA__STR(FA_NAME), map, FA_DTYPE, tensor, batch, heads, seqlen, FA_COLS, FA_ROWS);
 }
 /* Starts the copy of a tile; its NAME_BYTES bytes, which somebody must expect, complete at the barrier (fa_mbarrier_address()).
