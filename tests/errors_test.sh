@@ -265,7 +265,7 @@ done
 hopper '#define FA_STAGES 1' '#define FA_BLOCK_M 192' '#define FA_HEAD_DIM_V 256' '#define FA_BLOCK_N 16'
 rejects nvcc "FA_ARCH 90 with more registers than three warpgroups have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 192, FA_BLOCK_N 16 and FA_HEAD_DIM_V 256: choose" $arch
 attention '#define FA_BLOCK_M 48'; accepts nvcc "FA_BLOCK_M 48, three warps" $arch
-hopper '#define FA_STAGES 4' '#define FA_BLOCK_N 192'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
+hopper '!dim' '#define FA_HEAD_DIM 128' '#define FA_STAGES 4' '#define FA_BLOCK_N 112'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
 
 half="#define FA_NAME bad
 #define FA_DTYPE FA_BF16"
