@@ -129,22 +129,22 @@ tile="#define FA_NAME bad
 #define FA_DTYPE FA_F32"
 primitive tile.h '#define FA_DTYPE FA_F32' '#define FA_ROWS 16' '#define FA_COLS 16'; rejects cc "tile.h without FA_NAME" "fa: define FA_NAME"
 primitive tile.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16'; rejects cc "tile.h without FA_DTYPE" "bad: define FA_DTYPE"
-primitive tile.h "$tile" '#define FA_COLS 16'; rejects cc "tile.h without FA_ROWS" "bad: FA_ROWS, the"
-primitive tile.h "$tile" '#define FA_ROWS 0' '#define FA_COLS 16'; rejects cc "tile.h with FA_ROWS 0" "bad: FA_ROWS"
-primitive tile.h "$tile" '#define FA_ROWS 16'; rejects cc "tile.h without FA_COLS" "bad: FA_COLS, the"
-primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 12'; rejects cc "tile.h with FA_COLS 12" "bad: FA_COLS"
-primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OPERAND 9'; rejects cc "tile.h with FA_OPERAND 9" "bad: FA_OPERAND"
-primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER 9'; rejects cc "tile.h with FA_LOADER 9" "bad: FA_LOADER"
+primitive tile.h "$tile" '#define FA_COLS 16'; rejects cc "tile.h without FA_ROWS" "bad: FA_ROWS, the rows of the tile, is undefined: 1 or more is needed"
+primitive tile.h "$tile" '#define FA_ROWS 0' '#define FA_COLS 16'; rejects cc "tile.h with FA_ROWS 0" "bad: FA_ROWS, the rows of the tile, is 0: 1 or more is needed"
+primitive tile.h "$tile" '#define FA_ROWS 16'; rejects cc "tile.h without FA_COLS" "bad: FA_COLS, the columns of the tile, is undefined: a multiple of 8 is needed"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 12'; rejects cc "tile.h with FA_COLS 12" "bad: FA_COLS, the columns of the tile, is 12: a multiple of 8 is needed"
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OPERAND 9'; rejects cc "tile.h with FA_OPERAND 9" "bad: FA_OPERAND is 9: "
+primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER 9'; rejects cc "tile.h with FA_LOADER 9" "bad: FA_LOADER is 9: "
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER FA_POINTER'
 rejects cc "FA_POINTER without FA_ROW_ADDRESS" "bad: FA_LOADER FA_POINTER needs FA_ROW_ADDRESS"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WARPS 33'; rejects cc "tile.h with FA_WARPS 33" "bad: FA_WARPS"
-primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: FA_M, the"
-primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: FA_M"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_K 16'; rejects cc "mma.h without FA_N" "bad: FA_N, the"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h without FA_K" "bad: FA_K, the"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: FA_K"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_A 9'; rejects cc "mma.h with FA_A 9" "bad: FA_A"
-primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_B 9'; rejects cc "mma.h with FA_B 9" "bad: FA_B"
+primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: FA_M, the rows of the product, is undefined: a multiple of 16 is needed"
+primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: FA_M, the rows of the product, is 24: a multiple of 16 is needed"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_K 16'; rejects cc "mma.h without FA_N" "bad: FA_N, the columns of the product, is undefined: a multiple of 8 is needed"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h without FA_K" "bad: FA_K, the length of the dot products, is undefined: a multiple of 8 is needed"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: FA_K, the length of the dot products, is 12: a multiple of 8 is needed"
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_A 9'; rejects cc "mma.h with FA_A 9" "bad: FA_A is 9: "
+primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_B 9'; rejects cc "mma.h with FA_B 9" "bad: FA_B is 9: "
 primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: FA_ROWS, the rows of a tile that an owner holds, is undefined: 1 or more is needed, in parentheses if it is an expression, or FA_M and FA_N"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "FA_COLS"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
@@ -211,8 +211,8 @@ for kernel in layernorm rmsnorm; do
 done
 primitive row.h '#define FA_DTYPE FA_F32' '#define FA_COLS 16'; rejects cc "row.h without FA_NAME" "fa: define FA_NAME"
 primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h without FA_DTYPE" "bad: define FA_DTYPE"
-primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: FA_COLS, the"
-primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: FA_COLS"
+primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: FA_COLS, the columns that the team holds at a time, is undefined: 1 or more is needed"
+primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: FA_COLS, the columns that the team holds at a time, is 0: 1 or more is needed"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_THREADS 0'; rejects cc "row.h with FA_THREADS 0" "bad: FA_THREADS"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is 8: 16 is needed, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is 9: FA_FRAGMENT or FA_SHARED"
@@ -256,6 +256,7 @@ hopper() { attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16' "$
 for sizes in 'FA_BLOCK_M 96' 'FA_BLOCK_M 32' 'FA_BLOCK_M 256' 'FA_WARPS 4'; do
     hopper "#define $sizes"
     rejects nvcc "FA_ARCH 90 with $sizes" ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16" $arch
+    rejects nvcc "FA_ARCH 90 with $sizes, and what they are" "bad: FA_BLOCK_M is " $arch
 done
 hopper '#define FA_BLOCK_N 20'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 20" "bad: FA_BLOCK_N, the keys of a tile, is 20: a multiple of 16" $arch
 hopper '#define FA_BLOCK_N 272'; rejects nvcc "FA_ARCH 90 with FA_BLOCK_N 272" "bad: FA_BLOCK_N, the keys of a tile, is 272: FA_ARCH 90 multiplies at most 256" $arch

@@ -84,19 +84,7 @@ FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) {
     return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
 }
 
-/* Loads of what does not change during a kernel. */
-FA_HOOK float fa__load_float(const float *from) { return *from; }
-FA_HOOK int fa__load_int(const int *from) { return *from; }
-FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return *from; }
-FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing, const void *safe) {
-    (void)safe;
-    return there ? from[i] : missing;
-}
-FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16_t missing, const void *safe) {
-    (void)safe;
-    return there ? from[i] : missing;
-}
-FA_HOOK const void *fa__row_address(const void *row) { return row; }
+#include <fa/arch/cpu/loads.h>
 
 FA_HOOK float fa__exp2(float x) { return fa__exp2_cpu(x); }
 FA_HOOK float fa__reciprocal(float x) { return 1.0f / x; }
@@ -110,14 +98,14 @@ FA_HOOK float fa__tanh(float x, int dtype) {
 #endif
 
 /* Element i of row `row` (an offset in elements) of an array of a data type; NaN where there is no array, unless it is
- * known to be there. `safe`: memory that may be read, 4 bytes. */
+ * known to be there. `safe`: memory that may be read, 4 bytes; for types of 4 bytes. */
 FA_HOOK float fa__load_or_nan(const void *array, int64_t row, int i, int dtype, int known, const void *safe) {
     int there = known || array, half = dtype == FA_BF16 || dtype == FA_F16;
     const char *address = (const char *)array + (there ? row * (half ? 2 : 4) : 0);
     const void *from = known ? fa__row_address(address) : address;
     if (half) {
         const uint16_t *halves = (const uint16_t *)from;
-        uint16_t x = known ? fa__load_half(halves + i) : fa__load_half_if(there, halves, i, 0xFFFF, safe);
+        uint16_t x = known ? fa__load_half(halves + i) : fa__load_half_if(there, halves, i, 0xFFFF);
         return dtype == FA_BF16 ? fa_bf16_to_float(x) : fa_f16_to_float(x);
     }
     const int *words = (const int *)from;

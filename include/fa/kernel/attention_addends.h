@@ -79,8 +79,7 @@ FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s,
         float *x = &s[FA__LOOP(_qk_AT)(r, c)], *next = &s[FA__LOOP(_qk_AT)(r, c + 1)], y, z;
 #if FA__ADDENDS == 1
         uint32_t pair = addends->x[FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r];
-        if (FA_DTYPE == FA_F16) fa_sm80_unpack_f16(&y, &z, pair);
-        else fa_sm80_unpack_bf16(&y, &z, pair);
+        fa_sm80_unpack(&y, &z, pair, FA_DTYPE);
 #else
         y = fa__from_bits(addends->x[c]), z = fa__from_bits(addends->x[c + 1]);
 #endif

@@ -10,6 +10,11 @@ FA__DEVICE void fa_sm80_unpack_bf16(float *low, float *high, uint32_t word) {
     *low = fa__from_bits(word << 16);
     *high = fa__from_bits(word & 0xFFFF0000u);
 }
+/* The two halves of a word, of either type. */
+FA__DEVICE void fa_sm80_unpack(float *low, float *high, uint32_t word, int dtype) {
+    if (dtype == FA_F16) fa_sm80_unpack_f16(low, high, word);
+    else fa_sm80_unpack_bf16(low, high, word);
+}
 
 /* Floats as pairs of FA_F16 numbers (tile_pairs.h): multiplied by a power of two that brings the largest of them to 1 / this
  * or more, but less than twice that. */

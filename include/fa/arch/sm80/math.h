@@ -17,15 +17,14 @@ FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 FA_HOOK float fa__load_float(const float *from) { return __ldg(from); }
 FA_HOOK int fa__load_int(const int *from) { return __ldg(from); }
 FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return __ldg(from); }
-/* Element i of an array if it is there, else `missing`: of an address that is safe to read, so that there is no branch. (As a predicated
- * load, in an asm statement, what is the same for many scores would be loaded anew for each.) */
+/* Element i of an array if it is there, else `missing`, without a branch. Ints, which may be the same for many scores, from an address that
+ * is safe to read: as a predicated load, in an asm statement, they would be loaded anew for each. Halves are a bias's, each another one. */
 FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing, const void *safe) {
     int x = __ldg((there ? from : (const int *)safe) + (there ? i : 0));
     return there ? x : missing;
 }
-FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16_t missing, const void *safe) {
+FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16_t missing) {
     uint16_t x;
-    (void)safe;
     asm("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %2, 0;\n\tmov.b16 %0, %3;\n\t@p ld.global.nc.b16 %0, [%1];\n\t}"
         : "=&h"(x)
         : "l"(from + i), "r"(there), "h"(missing));

@@ -82,8 +82,7 @@ FA__FN float FA__ROW(_scan_max)(const FA__ROW(_flight) * f, float start) {
     for (int i = 2; i < 4 * FA__ROW(_VECTORS); i++)
         chain[i % 2] = FA_DTYPE == FA_F16 ? fa_sm80_max_f16(chain[i % 2], f->raw[i]) : fa_sm80_max_bf16(chain[i % 2], f->raw[i]);
     chain[0] = FA_DTYPE == FA_F16 ? fa_sm80_max_f16(chain[0], chain[1]) : fa_sm80_max_bf16(chain[0], chain[1]);
-    if (FA_DTYPE == FA_F16) fa_sm80_unpack_f16(&low, &high, chain[0]);
-    else fa_sm80_unpack_bf16(&low, &high, chain[0]);
+    fa_sm80_unpack(&low, &high, chain[0], FA_DTYPE);
     return fa__maxf(low, fa__maxf(high, start));
 #else
     float chain[4] = {start, start, start, start};

@@ -10,8 +10,7 @@ FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
     }
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_VECTOR); i += 2) {
-        if (dtype == FA_F16) fa_sm80_unpack_f16(w + i, w + i + 1, words[i / 2]);
-        else if (dtype == FA_BF16) fa_sm80_unpack_bf16(w + i, w + i + 1, words[i / 2]);
+        if (dtype == FA_F16 || dtype == FA_BF16) fa_sm80_unpack(w + i, w + i + 1, words[i / 2], dtype);
         else w[i] = fa__from_bits(words[i]), w[i + 1] = fa__from_bits(words[i + 1]);
     }
 }

@@ -3,10 +3,8 @@
 FA__FN void FA__ROW(__unpack)(float *x, const uint32_t *raw) {
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_WORDS); i++) {
-#if FA_DTYPE == FA_F16
-        fa_sm80_unpack_f16(x + 2 * i, x + 2 * i + 1, raw[i]);
-#elif FA_DTYPE == FA_BF16
-        fa_sm80_unpack_bf16(x + 2 * i, x + 2 * i + 1, raw[i]);
+#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+        fa_sm80_unpack(x + 2 * i, x + 2 * i + 1, raw[i], FA_DTYPE);
 #else
         x[i] = fa__from_bits(raw[i]);
 #endif

@@ -3,22 +3,12 @@
 #ifndef FA_ARCH_SM80_MATH_H
 #define FA_ARCH_SM80_MATH_H
 
+#include <fa/arch/cpu/loads.h>
+
 FA_HOOK float fa__maxf(float a, float b) { return fmaxf(a, b); }
 FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
 
-FA_HOOK float fa__load_float(const float *from) { return *from; }
-FA_HOOK int fa__load_int(const int *from) { return *from; }
-FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return *from; }
-FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing, const void *safe) {
-    (void)safe;
-    return there ? from[i] : missing;
-}
-FA_HOOK uint16_t fa__load_half_if(int there, const uint16_t *from, int i, uint16_t missing, const void *safe) {
-    (void)safe;
-    return there ? from[i] : missing;
-}
-FA_HOOK const void *fa__row_address(const void *row) { return row; }
 
 FA_HOOK float simulated_flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x; }
 FA_HOOK float fa__exp2(float x) { return simulated_flush(exp2f(simulated_flush(x))); }
