@@ -41,6 +41,9 @@ $(T)/pairs: tests/tools/pairs.c tests/harness/tap.c tests/harness/rng.c $(test_h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ tests/tools/pairs.c tests/harness/tap.c tests/harness/rng.c $(TEST_LIBS)
 
+# The rows that are there for the ways in which schedules work, together: for the simulator.
+$(T)/forward_hooks.c: $(T)/pairs tests/pairs.h
+	$(Q)$< emit tests/pairs.h 321 1 > $@
 $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 	$(Q)$< emit tests/pairs.h $(patsubst 0%,%,$*) $(words $(test_chunks)) > $@
 
@@ -138,9 +141,9 @@ $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/g
 
 # ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
 
-# Code for sm_80 whose instruction layer is in C++. A chunk of instances, by the seed, and the random sample.
+# Code for sm_80 whose instruction layer is in C++. A chunk of instances, by the seed, shipped hooks, and the random sample.
 have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
-simulated     = row_softmax layernorm swiglu cross_entropy rope contracts forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
+simulated     = row_softmax layernorm swiglu cross_entropy rope contracts forward_hooks forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)

@@ -1,7 +1,8 @@
 /* pairs.c: the table of tested combinations: makes it, checks that it covers every pair, draws random ones, and
  * writes instances as source.
  *
- *     pairs table              prints pairs.h: rows that cover every pair of (mask, score, dtype, head_dim, kind of head_dim_v)
+ *     pairs table              prints pairs.h: rows that cover every pair of (mask, score, dtype, head_dim, kind of head_dim_v), and then
+ *                              (number 321 on, as tests.mk has it) shipped hooks at the head dimensions that schedules tell apart
  *     pairs check LIST         reports as TAP whether the rows of LIST cover every pair
  *     pairs random N SEED      prints N rows at random
  *     pairs emit LIST FIRST STEP   prints the source of every STEP-th instance of LIST, from number FIRST on
@@ -67,6 +68,19 @@ static void print_row(int number, const row *r) {
            8 * (r->level[3] + 1), r->head_dim_v);
 }
 
+/* Shipped hooks of half types, the way schedules tell them apart: tiles are taken in two parts or one, in an odd number of steps, with Q in registers or not. */
+static int print_hooks(int rows) {
+    static const int dims[] = {64, 80, 96, 112, 128, 256}, of_scores[] = {1, 2, 3, 4};
+    for (int mask = 0; mask < 2; mask++)
+        for (int dim = 0; dim < 6; dim++)
+            for (int score = 0; score < 4; score++) {
+                if (mask && dim % 2) continue; /* causal at every other one */
+                row r = {{mask, of_scores[score], 1 + (dim + score + mask) % 2, dims[dim] / 8 - 1, 0}, dims[dim]};
+                print_row(rows++, &r);
+            }
+    return rows;
+}
+
 static int make_table(void) {
     enum { TRIES = 400 };
     rng random = rng_new(2, 0);
@@ -92,6 +106,7 @@ static int make_table(void) {
                 cover(&best, 1);
                 print_row(rows++, &best);
             }
+    print_hooks(rows);
     return 0;
 }
 

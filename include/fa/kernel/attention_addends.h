@@ -1,40 +1,30 @@
-/* attention_addends.h: what the shipped hook fa_bias (of half types) adds to the scores of a whole tile, and fa_key_bias before sm_90a,
- * brought from memory before the tile's products, and halves two at once, or eight, where keys are in such an order (FA__BY_EIGHT): the
- * lanes of a load are in eight rows, and it takes as long with 4 bytes for each as with 16. The hook itself, which asks when it
- * has the score, stands and waits. */
+/* attention_addends.h: what the shipped hook fa_bias (of half types) adds to the scores of a whole tile, brought from memory before the
+ * tile's products, and two halves at once, or eight, where keys are in such an order (FA__BY_EIGHT): the lanes of a load are in eight
+ * rows, and it takes as long with 4 bytes for each as with 16. The hook itself, which asks when it has the score, stands and waits. */
 
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
-#define FA__ADDENDS 1 /* pairs of halves, for each row */
-#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS && FA__BY_EIGHT
-#define FA__ADDENDS 2 /* floats, for all rows */
+#define FA__ADDENDS 1
 #else
 #define FA__ADDENDS 0
 #endif
 
 #if FA__ADDENDS
 typedef struct FA__LOOP(_addends) {
-    /* Of halves by pairs of columns, all rows, or, by eight, by rows; of floats by columns. */
-    uint32_t x[FA__ADDENDS == 1 ? FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2 : FA__LOOP(_qk_COLS)];
+    uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2]; /* by pairs of columns, all rows; or, by eight, by rows */
 } FA__LOOP(_addends);
 
 /* Whether what is loaded at once is aligned everywhere. */
 FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
-#if FA__ADDENDS == 1
     enum { FA__BYTES = FA__BY_EIGHT ? 16 : 4 };
     const fa_attention_args *a = &p->args;
     return (uintptr_t)a->bias % FA__BYTES == 0 &&
            (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % (FA__BYTES / 2) == 0;
-#else
-    const fa_attention_args *a = &p->args;
-    return (uintptr_t)a->key_bias % 16 == 0 && (a->key_bias_stride_batch | a->key_bias_stride_head) % 4 == 0;
-#endif
 }
 
 /* Asks for the addends of the tile whose first key is key0, all of whose keys there are. */
 FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const fa_attention_args *a = &p->args;
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
-#if FA__ADDENDS == 1
     const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
     const void *from[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
@@ -42,22 +32,13 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
         int query = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
         from[r] = fa__row_address(head + query * a->bias_stride_query + first);
     }
-#else
-    const float *head = a->key_bias + box.batch * a->key_bias_stride_batch + box.head * a->key_bias_stride_head;
-    const void *from = fa__row_address(head + first);
-#endif
 #if FA__BY_EIGHT
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c += 8) {
         int offset = FA__LOOP(_qk_col_offset)(c);
-#if FA__ADDENDS == 1
         FA__UNROLL
         for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
             fa_sm80_load16(addends->x + (r * FA__LOOP(_qk_COLS) + c) / 2, (const uint16_t *)from[r] + offset);
-#else
-        fa_sm80_load16(addends->x + c, (const float *)from + offset);
-        fa_sm80_load16(addends->x + c + 4, (const float *)from + offset + 4);
-#endif
     }
 #else
     FA__UNROLL
@@ -71,20 +52,14 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
 #endif
 }
 
-/* s = s * scale + addends, in the columns from `first` up to `last`, both even. */
+/* s = s * scale + addends, in the columns from `first` up to `last`. */
 FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s, float scale, int first, int last) {
     FA__UNROLL
-    for (int c = first; c < last; c += 2) FA__UNROLL
+    for (int c = first; c < last; c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        float *x = &s[FA__LOOP(_qk_AT)(r, c)], *next = &s[FA__LOOP(_qk_AT)(r, c + 1)], y, z;
-#if FA__ADDENDS == 1
-        uint32_t pair = addends->x[FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r];
-        fa_sm80_unpack(&y, &z, pair, FA_DTYPE);
-#else
-        y = fa__from_bits(addends->x[c]), z = fa__from_bits(addends->x[c + 1]);
-#endif
-        *x = FA__OP(fma)(*x, scale, y);
-        *next = FA__OP(fma)(*next, scale, z);
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)], low, high;
+        fa_sm80_unpack(&low, &high, addends->x[FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r], FA_DTYPE);
+        *x = FA__OP(fma)(*x, scale, c % 2 ? high : low);
     }
 }
 FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const FA__PARAMS *p) {

@@ -1,10 +1,11 @@
-/* attention_columns.h: hooks that add a number to each score, as eight more columns of Q and of K, whose product it is (sm_90a): what the
- * hook would do to every score costs a sixteenth of both products at head dimension 128. FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias
- * (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias, Wu et al., arXiv 2505.12044.)
+/* attention_columns.h: hooks that add a number to each score, as eight more columns of Q and of K, whose product it is: what the hook would
+ * do to every score costs a sixteenth of both products at head dimension 128, and half of that where a step may have eight columns.
+ * FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias,
+ * Wu et al., arXiv 2505.12044.)
  *
  * A float is the sum of three numbers of FA_BF16, its parts, so that nothing of it is lost but what the accumulator rounds. Scores
- * are added to before they are multiplied by the scale, so what is added is divided by it; and the eight columns are taken twice
- * (NAME_start_eight() of arch/sm90/mma.h), so those of Q have a half of this:
+ * are added to before they are multiplied by the scale, so what is added is divided by it. Columns of Q have this, or, where the eight
+ * are taken twice (NAME_start_eight() of arch/sm90/mma.h), a half of it:
  *
  *     fa_key_bias    of Q    1 1 1 0 0 0 0 0                  of K    the bias, in three parts, 0 0 0 0 0
  *     fa_alibi       of Q    slope and c, in three parts each, 0 0    of K    j j j 1 1 1 0 0
@@ -12,11 +13,30 @@
  * ALiBi on one side of the diagonal is a line, slope * (key - zero), zero = query + seqlen_k - seqlen_q: of a tile whose first key is
  * key0, slope * j + c, where j = key - key0 and c = slope * (key0 - zero), rounded. Its rows of K are the same for all tiles. */
 
+#if FA__ARCH == 90
+#define FA__SHARE_OF_TWO 0.5f
+#define FA__BIAS_LOADERS 32 /* a warp's lanes */
+#else
+#define FA__SHARE_OF_TWO 1.0f
+#define FA__BIAS_LOADERS (FA_WARPS * 32) /* all threads */
+#endif
+
+/* What addends are divided by. A negative scale turns the sum of all products on sm_90a, and elsewhere Q. */
+FA__FN float FA__LOOP(_column_scale)(const FA__PARAMS *p) { return FA__ARCH == 90 ? p->scale : fabsf(p->scale); }
+
 FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) & 0xFFFF0000u); }
 FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
 
 #if FA__COLUMNS == 1
 #define FA__STEEP 1e5f /* steeper slopes leave a row its nearest key, as this one does, but of their products roundings would remain */
+/* The slope up to the diagonal, divided by the scale. */
+FA__FN float FA__LOOP(_slope_of)(const FA__PARAMS *p, int head) {
+    float slope = p->args.alibi_slopes[head];
+    if (fabsf(slope) > FA__STEEP && fabsf(slope) < INFINITY) slope = copysignf(FA__STEEP, slope);
+    return slope / FA__LOOP(_column_scale)(p);
+}
+
+#if FA__ARCH == 90
 /* What a thread knows of a block's columns of Q: the slope up to the diagonal; in its first row the key where the line is 0; the first one
  * that is beyond the diagonal for all; and what is the same in all tiles before that. Of lanes that share a row each has two columns. */
 typedef struct FA__LOOP(_columns) {
@@ -25,16 +45,14 @@ typedef struct FA__LOOP(_columns) {
     uint32_t constant;
 } FA__LOOP(_columns);
 
-FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, int thread) {
+FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, float slope, int thread) {
     const int lane = thread % 4, shift = p->args.seqlen_k - p->args.seqlen_q;
     FA__LOOP(_columns) of;
-    of.slope = p->args.alibi_slopes[box.head];
-    if (fabsf(of.slope) > FA__STEEP && fabsf(of.slope) < INFINITY) of.slope = copysignf(FA__STEEP, of.slope);
-    of.slope /= p->scale;
+    of.slope = slope;
     of.zero = box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift;
     of.beyond = box.queries.end - 1 + shift;
-    const float half = 0.5f * of.slope, rest = half - FA__LOOP(_first_part)(half), last = rest - FA__LOOP(_first_part)(rest);
-    of.constant = lane == 0 ? FA__LOOP(_two_parts)(half, rest) : lane == 1 ? FA__LOOP(_two_parts)(last, 0.0f) : 0;
+    const float share = FA__SHARE_OF_TWO * of.slope, rest = share - FA__LOOP(_first_part)(share), last = rest - FA__LOOP(_first_part)(rest);
+    of.constant = lane == 0 ? FA__LOOP(_two_parts)(share, rest) : lane == 1 ? FA__LOOP(_two_parts)(last, 0.0f) : 0;
     return of;
 }
 
@@ -43,14 +61,22 @@ FA__FN void FA__LOOP(_columns_at)(uint32_t *columns, const FA__LOOP(_columns) * 
     const int lane = thread % 4, up = key0 < of->beyond;
     const uint32_t constant = of->constant ^ (up || lane > 1 ? 0 : lane ? 0x8000u : 0x80008000u);
     const uint32_t own = lane == 0 || lane == 3 ? 0 : lane == 1 ? 0xFFFF0000u : 0xFFFFFFFFu;
-    const float half = up ? 0.5f * of->slope : -0.5f * of->slope, without = lane == 2 ? -1.0f : 0.0f;
-    float c = half * (float)(key0 - of->zero);
+    const float share = up ? FA__SHARE_OF_TWO * of->slope : -FA__SHARE_OF_TWO * of->slope, without = lane == 2 ? -1.0f : 0.0f;
+    float c = share * (float)(key0 - of->zero);
     FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++, c = FA__OP(fma)(half, -8.0f, c)) {
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++, c = FA__OP(fma)(share, -8.0f, c)) {
         const float x = FA__OP(fma)(FA__LOOP(_first_part)(c), without, c); /* lane 1 has the first part of c, lane 2 the others */
         columns[r] = (FA__LOOP(_two_parts)(x - FA__LOOP(_first_part)(x), x) & own) | constant;
     }
 }
+#else
+/* Q's columns of a row whose line is c at a tile's first key. */
+FA__FN uint4 FA__LOOP(_columns_of_row)(float slope, float c) {
+    const float rest = slope - FA__LOOP(_first_part)(slope), last = rest - FA__LOOP(_first_part)(rest);
+    const float rest_of_c = c - FA__LOOP(_first_part)(c), last_of_c = rest_of_c - FA__LOOP(_first_part)(rest_of_c);
+    return make_uint4(FA__LOOP(_two_parts)(slope, rest), FA__LOOP(_two_parts)(last, c), FA__LOOP(_two_parts)(rest_of_c, last_of_c), 0);
+}
+#endif
 
 /* K's columns, by all threads of the block. */
 FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
@@ -66,48 +92,59 @@ FA__FN int FA__LOOP(_crosses)(const FA__PARAMS *p, fa_range queries, int key0) {
     return key0 < queries.end - 1 + shift && key0 + FA_BLOCK_N - 1 > queries.begin + shift;
 }
 
-/* Bends the lines of such a tile where they cross the diagonal. */
-FA__FN void FA__LOOP(_bend)(float *s, const FA__LOOP(_columns) * of, int key0, int thread) {
-    const float first = (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - of->zero);
+/* Bends the lines of such a tile where they cross the diagonal, in the columns from key0 on; `zero`: the key where the line of a thread's
+ * first row is 0. */
+FA__FN void FA__LOOP(_bend)(float *s, float slope, int zero, int key0, int thread) {
+    const float first = (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - zero);
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-        *x = FA__OP(fma)(fa__maxf(first + (float)(FA__LOOP(_qk_col_offset)(c) - 8 * r), 0.0f), -2.0f * of->slope, *x);
+        *x = FA__OP(fma)(fa__maxf(first + (float)(FA__LOOP(_qk_col_offset)(c) - 8 * r), 0.0f), -2.0f * slope, *x);
     }
 }
 #undef FA__STEEP
 #else
+#if FA__ARCH == 90
 /* Q's columns, of 64 rows, by all threads of the block. */
 FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
     for (int i = (int)threadIdx.x; i < 64; i += (int)blockDim.x)
-        rows[i] = make_uint4(FA__LOOP(_two_parts)(0.5f, 0.5f), FA__LOOP(_two_parts)(0.5f, 0.0f), 0, 0);
+        rows[i] = make_uint4(FA__LOOP(_two_parts)(FA__SHARE_OF_TWO, FA__SHARE_OF_TWO), FA__LOOP(_two_parts)(FA__SHARE_OF_TWO, 0.0f), 0, 0);
 }
+#else
+/* A thread's part of them, the same in all rows. */
+FA__FN uint32_t FA__LOOP(_column_of_ones)(int thread) {
+    const int lane = thread % 4;
+    return lane == 0 ? FA__LOOP(_two_parts)(FA__SHARE_OF_TWO, FA__SHARE_OF_TWO) : lane == 1 ? FA__LOOP(_two_parts)(FA__SHARE_OF_TWO, 0.0f) : 0;
+}
+#endif
 
-enum { FA__LOOP(_biases) = (FA_BLOCK_N + 31) / 32 }; /* keys of a tile that a lane has */
+enum { FA__LOOP(_biases) = (FA_BLOCK_N + FA__BIAS_LOADERS - 1) / FA__BIAS_LOADERS }; /* keys of a tile that a loader has */
 
-/* Asks for the biases of a tile, by a warp. */
-FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, int batch, int head, int key0, int lane) {
+/* Asks for the biases of a tile, by all loaders. */
+FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, int batch, int head, int key0, int loader) {
     const fa_attention_args *a = &p->args;
     const float *of = a->key_bias + batch * a->key_bias_stride_batch + head * a->key_bias_stride_head;
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_biases); i++) {
-        const int key = key0 + i * 32 + lane;
-        biases[i] = key < a->seqlen_k ? of[key] : 0.0f;
+        const int key = key0 + i * FA__BIAS_LOADERS + loader;
+        biases[i] = i * FA__BIAS_LOADERS + loader < FA_BLOCK_N && key < a->seqlen_k ? of[key] : 0.0f;
     }
 }
 
 /* K's columns of a tile from them, divided by the scale, of which `by` is nearly the reciprocal. What is infinite has no second part;
  * what is so large that only its quotient would be stays finite; NaN is 0x7FFFFFFF, whose first part is NaN, too. */
-FA__FN void FA__LOOP(_put_biases)(uint4 *rows, const float *biases, float scale, float by, int lane) {
+FA__FN void FA__LOOP(_put_biases)(uint4 *rows, const float *biases, float scale, float by, int loader) {
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_biases); i++) {
         const float bias = biases[i], product = bias * by, off = FA__OP(fma)(product, -scale, bias);
         const int finite = fabsf(bias) < INFINITY;
         const float x = fabsf(product) < 3e38f ? FA__OP(fma)(off, by, product) : finite ? copysignf(3e38f, product) : product;
         const float rest = finite ? x - FA__LOOP(_first_part)(x) : 0.0f, last = rest - FA__LOOP(_first_part)(rest);
-        if (i * 32 + lane < FA_BLOCK_N)
-            rows[i * 32 + lane] = make_uint4(FA__LOOP(_two_parts)(x, rest), FA__LOOP(_two_parts)(last, 0.0f), 0, 0);
+        if (i * FA__BIAS_LOADERS + loader < FA_BLOCK_N)
+            rows[i * FA__BIAS_LOADERS + loader] = make_uint4(FA__LOOP(_two_parts)(x, rest), FA__LOOP(_two_parts)(last, 0.0f), 0, 0);
     }
 }
 #endif
+#undef FA__SHARE_OF_TWO
+#undef FA__BIAS_LOADERS

@@ -65,9 +65,12 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     FA__PARAMS p;
     fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
     if (status != FA_OK || p.items == 0) return status;
+#if FA__COLUMNS
+    FA__ATTN(__fold_scale)(&p, p.scale);
+#endif
     return fa__launch(
         FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
-        sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * (sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
+        sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes),
         &p, stream);
 }
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {

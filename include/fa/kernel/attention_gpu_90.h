@@ -1,19 +1,5 @@
 /* attention_gpu_90.h: the sm_90a schedule of an instance with one size of tiles, FA__VARIANT: kernel, launch and plan. */
 
-/* Some hooks are left to the product (attention_columns.h): all else sees an instance without a hook. */
-#if FA__SCORE_NEEDS == FA__NEED_ALIBI
-#define FA__COLUMNS 1
-#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
-#define FA__COLUMNS 2
-#else
-#define FA__COLUMNS 0
-#endif
-#if FA__COLUMNS
-#undef FA__HAS_SCORE
-#undef FA__SCORE_NEEDS
-#define FA__HAS_SCORE 0
-#define FA__SCORE_NEEDS 0
-#endif
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_warpgroups.h>
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
@@ -123,11 +109,4 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
 }
 #undef FA__LOOP
 #undef FA__VARIANT
-#if FA__COLUMNS
-#undef FA__HAS_SCORE
-#undef FA__SCORE_NEEDS
-#define FA__HAS_SCORE 1
-#define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
-#endif
-#undef FA__COLUMNS
 #include <fa/kernel/attention_tiles_end.h>

@@ -19,7 +19,7 @@
  * two, the next tiles, between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
-#define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
+#define FA__WIDE (FA__WIDE_SCORE || FA__COLUMNS == 2 || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers; the first of documents
@@ -33,16 +33,21 @@
     (FA__WORDS > FA_WARPS && FA__STAGES == 2 && \
      !(FA__BEFORE_90 && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 && FA__WIDEST <= 128))
 #define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !FA__BEFORE_90))))
-/* In a part on one side of the diagonal ALiBi is a line, and tiles come from the diagonal outwards, so that the maximum does not
- * grow from tile to tile. */
-#define FA__LINES (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_ALIBI)
+/* With ALiBi tiles come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
+#define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == 1)
 /* Biases are loaded by 16 bytes. */
-#define FA__BY_EIGHT \
-    (FA__AFTERWARDS && FA__PART_N % 32 == 0 && (FA__SCORE_NEEDS == FA__NEED_BIAS || FA__SCORE_NEEDS == FA__NEED_KEY_BIAS))
+#define FA__BY_EIGHT (FA__AFTERWARDS && FA__PART_N % 32 == 0 && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 #include <fa/kernel/attention_addends.h>
-#include <fa/kernel/attention_line.h>
+#if FA__COLUMNS
+#include <fa/kernel/attention_columns_loop.h>
+#define FA__WITH_COLUMNS(...) __VA_ARGS__
+/* Whether their product comes behind that of the other columns: with ALiBi 2 to 4% faster, but at 128 it spills. */
+#define FA__COLUMNS_BEHIND (FA__COLUMNS == 1 && (FA__WIDEST <= 96 || FA__WIDEST > 128))
+#else
+#define FA__WITH_COLUMNS(...)
+#endif
 #if FA__AFTERWARDS
 #include <fa/kernel/attention_rest.h>
 #endif
@@ -52,10 +57,14 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
+    FA__WITH_COLUMNS(FA__LOOP(_column_room) columns;)
 #if FA__HAS_MASK /* of one size for each way to judge tiles: the host does not know the target */
     uint32_t visit[FA__WORDS], full[FA__WORDS];
 #endif
 } FA__LOOP(_shared);
+enum { /* bytes of a stage */
+    FA__LOOP(_stage_bytes) = sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile)) + FA__WITH_COLUMNS(FA__LOOP(_column_stage_bytes) +) 0
+};
 
 /* ---- the walk over the tiles of a row of blocks ---- */
 
@@ -147,6 +156,9 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
 
 /* ---- the schedule ---- */
 
+/* Whether a maximum is large, of scores in natural units; with a bias of keys also whether there is none yet. */
+#define FA__FAR FA__LOOP(_softmax_far)(&state, FA__COLUMNS ? fabsf(p->scale) : 1.0f, FA__COLUMNS == 2)
+
 /* Copies beside step `step` of Q K^T, of all parts. With two parts at head dimension 128 there are registers in the second only. */
 #define FA__LOAD_STEP(step, tile, stage, block) \
     if ((step) >= FA__NO_LOADS) tile(&stage, block, thread, (step) - FA__NO_LOADS, FA__PARTS * FA__QK - FA__NO_LOADS)
@@ -171,9 +183,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE,
         /* Exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less, and a register.
          * A bias of halves gains 3 to 6%, a hook of one's own 1%, a key's bias nothing; before sm_90 a bias of FA_F16 would spill. */
-        FA__NEAR = FA__WIDE_SCORE && !FA__LEFT_ALONE && FA__SCORE_NEEDS != FA__NEED_KEY_BIAS &&
-                   (FA__WIDEST <= 96 || (!FA__HAS_MASK && FA__SCORE_NEEDS != FA__NEED_BIAS)) &&
-                   !(FA__BEFORE_90 && FA_DTYPE == FA_F16 && FA__SCORE_NEEDS == FA__NEED_BIAS)
+        FA__NEAR = FA__COLUMNS == 2 || (FA__WIDE_SCORE && !FA__LEFT_ALONE &&
+                                        (FA__WIDEST <= 96 || (!FA__HAS_MASK && FA__SCORE_NEEDS != FA__NEED_BIAS)) &&
+                                        !(FA__BEFORE_90 && FA_DTYPE == FA_F16 && FA__SCORE_NEEDS == FA__NEED_BIAS))
     };
     const fa_attention_args *a = &p->args;
     FA__LOOP(_view) view;
@@ -191,6 +203,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     float alpha[FA__ROWS_HELD], inverse[FA__ROWS_HELD], lse[FA__ROWS_HELD];
     FA__LOOP(_pv_zero)(&o);
     FA__LOOP(_softmax_init)(&state);
+    FA__WITH_COLUMNS(FA__LOOP(_column_state) columns = FA__LOOP(_begin_columns)(&shared->columns, p, box, thread);)
     FA__LOOP(_walk) walk;
     /* Half types with addresses of its own, FA_F32 without: either way fewer instances spill. */
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
@@ -199,6 +212,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     if (walk.count > 0) FA__LOOP(_judge_first)(&walk, p, box, shared, thread);
 #endif
     int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
+    FA__WITH_COLUMNS(FA__LOOP(_ask_columns)(&columns, p, box, tile, thread);)
     if (tile >= 0) {
         if (!FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
         k_block.row = v_block.row = tile * FA_BLOCK_N;
@@ -219,6 +233,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__OP(barrier)();
             FA__LOOP(_qtile_negate)(&shared->qo.q, thread);
         }
+        FA__WITH_COLUMNS(FA__LOOP(_put_columns)(&columns, &shared->columns, p, tile, 0, thread);)
     } else if (FA__EARLY_Q) { /* O takes Q's place */
         FA__LOOP(_qtile_commit)();
         FA__LOOP(_qtile_wait)(0);
@@ -246,6 +261,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         k_block.rows = tile >= 0 ? a->seqlen_k : 0; /* no next tile: nothing is read */
         v_block.row = FA__TWO ? k_block.row : key0;
         if (FA__TWO) v_block.rows = k_block.rows;
+        FA__WITH_COLUMNS(FA__LOOP(_ask_columns)(&columns, p, box, tile, thread);)
 
 #if FA__AFTERWARDS
         if (FA__ANEW) box.batch = at.batch = FA__OP(opaque)(box.batch);
@@ -254,11 +270,13 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_leave_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
         FA__UNROLL
         for (int i = 0; i < FA__PARTS; i++) FA__LOOP(_qk_zero)(&s[i]);
+        FA__WITH_COLUMNS(if (!FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         FA__UNROLL
         for (int k = 0; k < FA__QK; k++) {
             FA__LOOP(_qk_mma_steps)(&s[0], FA__Q, &shared->k[stage], thread, k, k + 1);
             FA__LOAD(k);
         }
+        FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         if (FA__PARTS == 1) FA__LOOP(_vtile_commit)();
         FA__UNROLL
         for (int half = 0; half < 2; half++) {
@@ -272,7 +290,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                         FA__LOOP(_pv_scale_rows)(&o, alpha);
                     }
                     if (!FA__RAISES) FA__LOOP(_softmax_begin)(&state, x, p->scale_log2);
-                    if (FA__NEAR) far = FA__LOOP(_softmax_far)(&state, 1.0f, 0);
+                    if (FA__NEAR) far = FA__FAR;
                 }
             }
             FA__UNROLL
@@ -281,12 +299,14 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             if (half == 0 && FA__PARTS == 2) {
                 const void *k_rest = FA__LOOP(_ktile_at)(&shared->k[stage], FA__PART_N, 0);
                 FA__LOOP(_leave_rest)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
+                FA__WITH_COLUMNS(if (!FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[FA__PARTS - 1], &shared->columns, p, box, key0, 1, stage, thread);)
                 FA__UNROLL
                 for (int k = 0; k < FA__QK; k++) {
                     FA__LOOP(_qk_mma_steps)(&s[FA__PARTS - 1], FA__Q, k_rest, thread, k, k + 1);
                     FA__LOAD(FA__QK + k);
                     FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, FA__SHARE(k, FA__QK), FA__SHARE(k + 1, FA__QK), FA__NEAR);
                 }
+                FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[FA__PARTS - 1], &shared->columns, p, box, key0, 1, stage, thread);)
                 FA__LOOP(_vtile_commit)();
             }
             FA__UNROLL
@@ -298,6 +318,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             if ((FA__LOOP(_softmax_behind)(sum) || far) && (!FA__LEFT_ALONE || rest[i].hook)) { /* once more, from the product on */
                 int again = FA__OP(opaque)(thread);
                 FA__LOOP(_qk_zero)(&s[i]);
+                FA__WITH_COLUMNS(FA__LOOP(_multiply_columns)(&s[i], &shared->columns, p, box, key0, i, stage, again);)
                 FA__LOOP(_qk_mma)(&s[i], FA__Q, FA__LOOP(_ktile_at)(&shared->k[stage], i * FA__PART_N, 0), again);
                 FA__LOOP(_apply_all)(&rest[i], x, p, at, box, part0, FA__LEFT_ALONE ? 0 : masked, again);
                 FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha);
@@ -306,7 +327,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 FA__UNROLL
                 for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
                 FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first, first + FA__COLS, 0);
-                if (FA__NEAR) far = FA__LOOP(_softmax_far)(&state, 1.0f, 0);
+                if (FA__NEAR) far = FA__FAR;
             }
             FA__UNROLL
             for (int r = 0; r < FA__ROWS_HELD; r++) state.sum[r] += sum[r];
@@ -317,6 +338,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         else FA__LOOP(_pv_mma)(&o, &weights, FA__LOOP(_vtile_at)(&shared->v[stage], FA__PART_N, 0), thread);
 #else
         FA__LOOP(_qk_zero)(&s[0]);
+        FA__WITH_COLUMNS(FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         FA__UNROLL
         for (int k = 0; k < FA__LOOP(_qk_STEPS); k++) {
             FA__LOOP(_qk_mma_steps)(&s[0], FA__Q, &shared->k[stage], thread, k, k + 1);
@@ -358,6 +380,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #endif
         }
 #endif
+        FA__WITH_COLUMNS(FA__LOOP(_put_columns)(&columns, &shared->columns, p, tile, stage ^ FA__TWO, thread);)
         if (!FA__TWO) FA__LOOP(_ktile_commit)();
     }
 #undef FA__Q
@@ -380,6 +403,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__WORDS
 #undef FA__BY_WARPS
 #undef FA__LINES
+#undef FA__WITH_COLUMNS
+#undef FA__COLUMNS_BEHIND
+#undef FA__FAR
 #undef FA__ADDENDS
 #undef FA__LEAVES
 #undef FA__LOAD

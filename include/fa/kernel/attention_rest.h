@@ -9,9 +9,7 @@
 /* What is left of the hook for a part of a tile. */
 typedef struct FA__LOOP(_rest) {
     int hook; /* there is something left */
-#if FA__LINES
-    FA__LOOP(_line) line;
-#elif FA__ADDENDS
+#if FA__ADDENDS
     FA__LOOP(_addends) addends;
 #elif FA__HAS_SCORE
     int query[FA__LOOP(_qk_ROWS)], key; /* a thread's */
@@ -36,9 +34,7 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
                                  int masked, int thread) {
     FA__LOOP(_modify)(s, p, at, box, key0, masked, thread);
     rest->hook = 0;
-#if FA__LINES
-    memset(&rest->line, 0, sizeof rest->line);
-#elif FA__ADDENDS
+#if FA__ADDENDS
     memset(&rest->addends, 0, sizeof rest->addends);
 #endif
 }
@@ -46,10 +42,7 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
 /* Behind the products: hook and mask, as far as they are not left. */
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                              int masked, int thread) {
-#if FA__LINES
-    if (rest->hook) FA__LOOP(_draw_line)(&rest->line, p, box, key0, thread);
-    if (rest->hook) rest->hook = rest->line.side;
-#elif FA__HAS_SCORE && !FA__ADDENDS
+#if FA__HAS_SCORE && !FA__ADDENDS
     /* What is dropped is of key 0: there may be none where this column has its own. */
     rest->apart = (float)rest->hook;
     rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
@@ -63,14 +56,11 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS 
 }
 
 /* The weights of the columns from `first` up to `last`, in place of the scores; their sums are added to sum[]. No branches: where
- * nothing is left, lines and addends are zero, and what another hook says is dropped. `near`, known to the compiler: as
+ * nothing is left, addends are zero, and what another hook says is dropped. `near`, known to the compiler: as
  * NAME_weigh_near() of fa/softmax.h has them. */
 FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_softmax_state) * state, float *s,
                                   const FA__PARAMS *p, fa_index at, float *sum, int first, int last, int near) {
     (void)rest, (void)at, (void)near;
-#if FA__LINES
-    FA__LOOP(_weigh_line_columns)(&rest->line, state, s, p, s, sum, first, last);
-#else
 #if FA__ADDENDS
     FA__LOOP(_add_columns)(&rest->addends, s, rest->hook ? p->scale : 1.0f, first, last);
 #elif FA__HAS_SCORE
@@ -86,5 +76,4 @@ FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_
 #endif
     if (near) FA__LOOP(_softmax_weigh_columns_near)(state, s, p->scale_log2, s, sum, first, last);
     else FA__LOOP(_softmax_weigh_columns)(state, s, p->scale_log2, s, sum, first, last);
-#endif
 }

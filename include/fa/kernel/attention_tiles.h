@@ -5,6 +5,27 @@
  * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows a warp halve that traffic; O and
  * S take M / warps * (D_v + N) / 32 registers a thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
  * about 210 leave the compiler enough to prefetch; two thread blocks on a multiprocessor hide each other's softmax. */
+
+/* Some hooks are left to the product of half types (attention_columns.h), where a key's number in its tile is one of FA_BF16: all else sees
+ * an instance without a hook. */
+#if FA__ARCH == FA_CPU || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32
+#define FA__COLUMNS 0
+#elif defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256
+#define FA__COLUMNS 0
+#elif FA__SCORE_NEEDS == FA__NEED_ALIBI
+#define FA__COLUMNS 1
+#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
+#define FA__COLUMNS 2
+#else
+#define FA__COLUMNS 0
+#endif
+#if FA__COLUMNS
+#undef FA__HAS_SCORE
+#undef FA__SCORE_NEEDS
+#define FA__HAS_SCORE 0
+#define FA__SCORE_NEEDS 0
+#endif
+
 #if FA_HEAD_DIM > FA_HEAD_DIM_V
 #define FA__WIDEST FA_HEAD_DIM
 #else
@@ -248,7 +269,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #endif
 #define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
 #define FA__MASK_IN_PARTS (FA__MASK_READS || (FA__BEFORE_90 && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
-#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
+#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && ((FA__COLUMNS && FA__HAS_MASK) || FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
 #define FA__PARTS 2
 #else
 #define FA__PARTS 1
@@ -270,9 +291,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
     (FA__MASK_READS && (FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
 #define FA__ANEW_HALVES                                                                                   \
     ((FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
-     (FA__MASK_READS ? !FA__HAS_SCORE || FA__SCORE_NEEDS == FA__NEED_ALIBI                                    \
-                     : !FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_ALIBI && FA__WIDEST <= 96))
-#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES)
+     (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == 1 && FA__WIDEST <= 96))
+#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
 #define FA__ANEW 1
 #else
 #define FA__ANEW 0

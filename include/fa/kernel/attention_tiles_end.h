@@ -1,4 +1,11 @@
 /* attention_tiles_end.h: forgets what attention_tiles.h chose. */
+#if FA__COLUMNS
+#undef FA__HAS_SCORE
+#undef FA__SCORE_NEEDS
+#define FA__HAS_SCORE 1
+#define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
+#endif
+#undef FA__COLUMNS
 #undef FA__WIDEST
 #undef FA__BEFORE_90
 #undef FA__MASK_READS

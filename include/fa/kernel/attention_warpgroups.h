@@ -121,7 +121,7 @@ typedef struct FA__LOOP(_launch) {
 FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0};
 #if FA__COLUMNS == 2
-    const float scale = launch->p.scale, by = fa__reciprocal(scale);
+    const float scale = FA__LOOP(_column_scale)(&launch->p), by = fa__reciprocal(scale);
 #endif
     for (;;) {
         FA__LOOP(_wait_full)(shared->of_notes, at);
@@ -260,7 +260,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
 #endif
 #if FA__COLUMNS == 1
     if (FA__LOOP(_crosses)(c->p, FA__LOOP(_part)(c, 0).queries, FA__LOOP(_first_key)(c->note)))
-        FA__LOOP(_bend)(c->s.x, &c->columns, FA__LOOP(_first_key)(c->note), c->thread);
+        FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, FA__LOOP(_first_key)(c->note), c->thread);
 #endif
     if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
@@ -384,7 +384,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
 #if FA__COLUMNS == 1
     uint32_t columns[FA__LOOP(_qk_ROWS)];
-    if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
+    if (last) {
+        const fa_box part = FA__LOOP(_part)(c, 0);
+        c->columns = FA__LOOP(_columns_of)(c->p, part, FA__LOOP(_slope_of)(c->p, part.head), c->thread);
+    }
     if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     FA__LOOP(_await_turn)(c->group);

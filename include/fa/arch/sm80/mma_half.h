@@ -94,6 +94,28 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
 }
 #endif
 
+/* C += A B of eight more columns of A and rows of B, in FA_BF16 whatever FA_DTYPE. B has FA_N rows of 16 bytes, and room for a multiple of
+ * 32; of A a thread has a word for each of its rows, columns thread % 4 * 2 and the next. They come from a warp's rows of 16 bytes, with
+ * room for 32. */
+FA__FN void FA__MMA(_load_eight)(uint32_t *a, const void *rows, int thread) {
+    fa_sm80_ldmatrix(a, fa_sm80_shared_address(rows) + (uint32_t)(thread % 32 * 16));
+}
+FA__FN void FA__MMA(_mma_eight)(FA__MMA(_acc) * acc, const uint32_t *a, const void *b, int thread) {
+    uint32_t from = fa_sm80_shared_address(b) + (uint32_t)(thread % 32 * 16);
+#pragma unroll
+    for (int n = 0; n < FA__MMA(_N) / 8; n += 4) {
+        uint32_t f[4];
+        fa_sm80_ldmatrix(f, from + (uint32_t)(n * 8 * 16));
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int m = 0; m < FA__MMA(_BLOCKS); m++) {
+                float *upper = acc->x + 2 * m * FA__MMA(_COLS) + 2 * (n + i), *lower = upper + FA__MMA(_COLS);
+                if (n + i < FA__MMA(_N) / 8) fa_sm80_mma_eight(upper, upper + 1, lower, lower + 1, a[2 * m], a[2 * m + 1], f[i]);
+            }
+    }
+}
+
 /* Writes the accumulator, rounded, into an FA_OPERAND_A tile of FA_M x FA_N. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {
     enum { FA__LINE_BYTES = FA__SM80_PITCH(FA_N, 2) };

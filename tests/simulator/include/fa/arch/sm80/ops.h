@@ -132,6 +132,10 @@ FA__DEVICE void fa_sm80_mma_bf16(float *c0, float *c1, float *c2, float *c3, con
 FA__DEVICE void fa_sm80_mma_f16(float *c0, float *c1, float *c2, float *c3, const uint32_t *a, uint32_t b0, uint32_t b1) {
     simulated_mma16<simulated_f16>(c0, c1, c2, c3, a, b0, b1);
 }
+FA__DEVICE void fa_sm80_mma_eight(float *c0, float *c1, float *c2, float *c3, uint32_t a0, uint32_t a1, uint32_t b) {
+    const uint32_t a[4] = {a0, a1, 0, 0};
+    fa_sm80_mma_bf16(c0, c1, c2, c3, a, b, 0);
+}
 FA__DEVICE void fa_sm80_mma_tf32(float *d, int stride, const uint32_t *a, const uint32_t *b, int accumulate) {
     const uint32_t own[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
     const machine_words *all = machine_share(own, 6);
