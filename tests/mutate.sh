@@ -117,7 +117,7 @@ if [ "$1" = --one ]; then
         arch/sm80/composed.h) suites="gpu_layernorm gpu gpu_gpu gpu_contracts" ;;
         arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h)
             suites="gpu gpu_gpu gpu_contracts gpu_primitives" ;;
-        kernel/attention_line.h | kernel/attention_columns.h) suites="gpu gpu_contracts gpu_gpu" ;;
+        kernel/attention_columns.h | kernel/attention_columns_loop.h) suites="gpu gpu_contracts gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
         [ "$(field "$n" on)" != gpu ] || suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") # of what both share, a GPU's part
@@ -127,8 +127,10 @@ if [ "$1" = --one ]; then
                 suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_primitives | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
         esac
-        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/attention_columns.h)
+        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h)
             [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
+        kernel/attention_columns.h) # of which the simulator shows a part
+            [ "$GPU_ARCH" = sm_90a ] || [ -z "$GPU" ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         esac
         for suite in $suites; do
             suite "$n" $suite

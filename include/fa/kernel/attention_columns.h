@@ -45,10 +45,10 @@ typedef struct FA__LOOP(_columns) {
     uint32_t constant;
 } FA__LOOP(_columns);
 
-FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, float slope, int thread) {
+FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, int thread) {
     const int lane = thread % 4, shift = p->args.seqlen_k - p->args.seqlen_q;
     FA__LOOP(_columns) of;
-    of.slope = slope;
+    of.slope = FA__LOOP(_slope_of)(p, box.head);
     of.zero = box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift;
     of.beyond = box.queries.end - 1 + shift;
     const float share = FA__SHARE_OF_TWO * of.slope, rest = share - FA__LOOP(_first_part)(share), last = rest - FA__LOOP(_first_part)(rest);

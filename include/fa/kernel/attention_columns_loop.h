@@ -1,72 +1,88 @@
 /* attention_columns_loop.h: what the schedule for every GPU does for hooks that are left to the product. */
 #include <fa/kernel/attention_columns.h>
 
-/* In shared memory: K's columns, 16 bytes a key, the same for all tiles or each one's own; and Q's, each warp's. */
+enum { FA__LOOP(_column_rows) = (FA_BLOCK_N + 31) / 32 * 32 }; /* as many as are read */
+
+/* In shared memory: K's columns, the same for all tiles or each one's own; and for ALiBi Q's, each warp's, and what they are made of, which would
+ * cost each thread registers: the slope up to the diagonal. */
 typedef struct FA__LOOP(_column_room) {
-    uint4 k[FA__COLUMNS == 1 ? 1 : FA__STAGES][(FA_BLOCK_N + 31) / 32 * 32];
 #if FA__COLUMNS == 1
-    uint4 q[FA_WARPS][FA__LANES];
+    uint4 k[1][FA__LOOP(_column_rows)], q[FA_WARPS][FA__LANES];
     float slope;
+#else
+    uint4 k[FA__STAGES][FA__LOOP(_column_rows)];
 #endif
 } FA__LOOP(_column_room);
-enum { FA__LOOP(_column_stage_bytes) = FA__COLUMNS == 1 ? 0 : (FA_BLOCK_N + 31) / 32 * 512 };
+enum { FA__LOOP(_column_stage_bytes) = FA__COLUMNS == 1 ? 0 : FA__LOOP(_column_rows) * 16 };
 
-/* What a thread keeps: biases of the next tile, on their way. */
+/* What a thread has of the next tile's, on its way. */
 typedef struct FA__LOOP(_column_state) {
-#if FA__COLUMNS == 2
-    float biases[FA__LOOP(_biases)];
+#if FA__COLUMNS == 1
+    int nothing;
 #else
-    int none;
+    float biases[FA__LOOP(_biases)];
 #endif
 } FA__LOOP(_column_state);
 
-/* When a block begins. */
-FA__FN FA__LOOP(_column_state) FA__LOOP(_begin_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int thread) {
-    FA__LOOP(_column_state) state;
-    memset(&state, 0, sizeof state);
 #if FA__COLUMNS == 1
-    if (thread == 0) room->slope = FA__LOOP(_slope_of)(p, box.head);
-    FA__LOOP(_constant_rows)(room->k[0]);
-#else
-    (void)room, (void)p, (void)box, (void)thread;
-#endif
-    return state;
+/* Q's columns, of a warp's rows, one by each lane. */
+FA__FN void FA__LOOP(_make_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    const int warp = thread / FA__LANES, lane = thread % FA__LANES, shift = p->args.seqlen_k - p->args.seqlen_q;
+    const float slope = key0 < box.queries.end - 1 + shift ? room->slope : -room->slope;
+    room->q[warp][lane] = FA__LOOP(_columns_of_row)(slope, slope * (float)(key0 - box.queries.begin - shift - warp * FA__WARP_ROWS - lane));
 }
+#endif
 
-/* Biases of a tile of keys, if there is one: asked for early, and put where its product finds them once nobody reads what was there. */
+/* Columns of a tile, if there is one: K's are asked for early, */
 FA__FN void FA__LOOP(_ask_columns)(FA__LOOP(_column_state) * state, const FA__PARAMS *p, fa_box box, int tile, int thread) {
-#if FA__COLUMNS == 2
-    if (tile >= 0) FA__LOOP(_ask_for_biases)(state->biases, p, box.batch, box.head, tile * FA_BLOCK_N, thread);
-#else
+#if FA__COLUMNS == 1
     (void)state, (void)p, (void)box, (void)tile, (void)thread;
+#else
+    if (tile >= 0) FA__LOOP(_ask_for_biases)(state->biases, p, box.batch, box.head, tile * FA_BLOCK_N, thread);
 #endif
 }
-FA__FN void FA__LOOP(_put_columns)(const FA__LOOP(_column_state) * state, FA__LOOP(_column_room) * room, const FA__PARAMS *p, int tile, int stage,
-                                   int thread) {
-#if FA__COLUMNS == 2
+/* and put where its product finds them once nobody reads what was there; Q's are made. */
+FA__FN void FA__LOOP(_put_columns)(const FA__LOOP(_column_state) * state, FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box,
+                                   int tile, int stage, int thread) {
+#if FA__COLUMNS == 1
+    if (!FA__COLUMNS_BEHIND) FA__LOOP(_make_columns)(room, p, box, tile * FA_BLOCK_N, thread);
+    (void)state, (void)stage;
+#else
     const float scale = FA__LOOP(_column_scale)(p);
     if (tile >= 0) FA__LOOP(_put_biases)(room->k[stage], state->biases, scale, fa__reciprocal(scale), thread);
-#else
-    (void)state, (void)room, (void)p, (void)tile, (void)stage, (void)thread;
+    (void)box;
 #endif
 }
 
-/* The columns' product, added to S of a part of the tile that begins at key0; Q's are made with the first part, a row by a lane. */
-FA__FN void FA__LOOP(_multiply_columns)(FA__LOOP(_qk_acc) * s, FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0, int part,
-                                     int stage, int thread) {
+/* All this for a block's first tile. */
+FA__FN void FA__LOOP(_begin_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int tile, int thread) {
+    FA__LOOP(_column_state) state;
+#if FA__COLUMNS == 1
+    FA__LOOP(_constant_rows)(room->k[0]);
+    if (thread == 0) {
+        room->slope = FA__LOOP(_slope_of)(p, box.head);
+    }
+    if (!FA__COLUMNS_BEHIND) FA__OP(barrier)();
+#endif
+    FA__LOOP(_ask_columns)(&state, p, box, tile, thread);
+    FA__LOOP(_put_columns)(&state, room, p, box, tile, 0, thread);
+}
+
+/* Their product, added to S of a part of the tile that begins at key0; and lines bent where they cross the diagonal. */
+FA__FN void FA__LOOP(_multiply_columns)(FA__LOOP(_qk_acc) * s, FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0,
+                                        int part, int stage, int thread) {
     uint32_t q[4];
 #if FA__COLUMNS == 1
-    const int shift = p->args.seqlen_k - p->args.seqlen_q, zero = box.queries.begin + shift, warp = thread / FA__LANES, lane = thread % FA__LANES;
-    if (part == 0) {
-        const float slope = key0 < box.queries.end - 1 + shift ? room->slope : -room->slope;
-        room->q[warp][lane] = FA__LOOP(_columns_of_row)(slope, slope * (float)(key0 - zero - warp * FA__WARP_ROWS - lane));
+    const int warp = thread / FA__LANES, zero = box.queries.begin + p->args.seqlen_k - p->args.seqlen_q;
+    if (FA__COLUMNS_BEHIND && part == 0) {
+        FA__LOOP(_make_columns)(room, p, box, key0, thread);
         fa_sm80_warp_barrier();
     }
     FA__LOOP(_qk_load_eight)(q, room->q[warp], thread);
     FA__LOOP(_qk_mma_eight)(s, q, room->k[0] + part * FA__PART_N, thread);
     if (FA__LOOP(_crosses)(p, box.queries, key0))
         FA__LOOP(_bend)(s->x, room->slope, zero + FA__LOOP(_qk_row)(thread, 0), key0 + part * FA__PART_N, thread);
-    (void)stage;
+    (void)p, (void)box, (void)stage;
 #else
     FA__UNROLL
     for (int r = 0; r < 4; r++) q[r] = FA__LOOP(_column_of_ones)(thread);

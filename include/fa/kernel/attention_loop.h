@@ -41,10 +41,11 @@
 #include <fa/kernel/attention_scores.h>
 #include <fa/kernel/attention_addends.h>
 #if FA__COLUMNS
-#include <fa/kernel/attention_columns_loop.h>
 #define FA__WITH_COLUMNS(...) __VA_ARGS__
-/* Whether their product comes behind that of the other columns: with ALiBi 2 to 4% faster, but at 128 it spills. */
-#define FA__COLUMNS_BEHIND (FA__COLUMNS == 1 && (FA__WIDEST <= 96 || FA__WIDEST > 128))
+/* Whether Q's columns are made, and multiplied, behind the product of the others: 2 to 4% faster than before it, but at 128 there are no
+ * registers for that; there they are made while the tile before is multiplied. */
+#define FA__COLUMNS_BEHIND (FA__COLUMNS == 1 && (FA__WIDEST <= 80 || FA__WIDEST > 128))
+#include <fa/kernel/attention_columns_loop.h>
 #else
 #define FA__WITH_COLUMNS(...)
 #endif
@@ -203,7 +204,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     float alpha[FA__ROWS_HELD], inverse[FA__ROWS_HELD], lse[FA__ROWS_HELD];
     FA__LOOP(_pv_zero)(&o);
     FA__LOOP(_softmax_init)(&state);
-    FA__WITH_COLUMNS(FA__LOOP(_column_state) columns = FA__LOOP(_begin_columns)(&shared->columns, p, box, thread);)
+    FA__WITH_COLUMNS(FA__LOOP(_column_state) columns;)
     FA__LOOP(_walk) walk;
     /* Half types with addresses of its own, FA_F32 without: either way fewer instances spill. */
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
@@ -212,7 +213,6 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     if (walk.count > 0) FA__LOOP(_judge_first)(&walk, p, box, shared, thread);
 #endif
     int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
-    FA__WITH_COLUMNS(FA__LOOP(_ask_columns)(&columns, p, box, tile, thread);)
     if (tile >= 0) {
         if (!FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
         k_block.row = v_block.row = tile * FA_BLOCK_N;
@@ -233,7 +233,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__OP(barrier)();
             FA__LOOP(_qtile_negate)(&shared->qo.q, thread);
         }
-        FA__WITH_COLUMNS(FA__LOOP(_put_columns)(&columns, &shared->columns, p, tile, 0, thread);)
+        FA__WITH_COLUMNS(FA__LOOP(_begin_columns)(&shared->columns, p, box, tile, thread);)
     } else if (FA__EARLY_Q) { /* O takes Q's place */
         FA__LOOP(_qtile_commit)();
         FA__LOOP(_qtile_wait)(0);
@@ -380,7 +380,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #endif
         }
 #endif
-        FA__WITH_COLUMNS(FA__LOOP(_put_columns)(&columns, &shared->columns, p, tile, stage ^ FA__TWO, thread);)
+        FA__WITH_COLUMNS(FA__LOOP(_put_columns)(&columns, &shared->columns, p, box, tile, stage ^ FA__TWO, thread);)
         if (!FA__TWO) FA__LOOP(_ktile_commit)();
     }
 #undef FA__Q

@@ -233,7 +233,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                     \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
-                         : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
+                         : FA__COLUMNS == 1 && FA__MASK_READS ? 150 : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
 #define FA__KEEP_Q                                                                                                  \
     (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                      \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
@@ -244,7 +244,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 /* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). That costs registers
  * which, before sm_90, half types at 128 have not, nor ALiBi at 96. */
 #if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128) && \
-    !(FA__SCORE_NEEDS == FA__NEED_ALIBI && FA_DTYPE != FA_F32 && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 96)
+    !(FA__COLUMNS == 1 && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 128)
 #define FA__EARLY_Q 1
 #else
 #define FA__EARLY_Q 0
@@ -269,7 +269,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #endif
 #define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
 #define FA__MASK_IN_PARTS (FA__MASK_READS || (FA__BEFORE_90 && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
-#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && ((FA__COLUMNS && FA__HAS_MASK) || FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
+#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && ((FA__COLUMNS && FA__MASK_NEEDS == FA__NEED_PREFIX) || FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
 #define FA__PARTS 2
 #else
 #define FA__PARTS 1

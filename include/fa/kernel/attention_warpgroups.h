@@ -384,10 +384,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
 #if FA__COLUMNS == 1
     uint32_t columns[FA__LOOP(_qk_ROWS)];
-    if (last) {
-        const fa_box part = FA__LOOP(_part)(c, 0);
-        c->columns = FA__LOOP(_columns_of)(c->p, part, FA__LOOP(_slope_of)(c->p, part.head), c->thread);
-    }
+    if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
     if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     FA__LOOP(_await_turn)(c->group);
