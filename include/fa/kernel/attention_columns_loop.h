@@ -3,8 +3,7 @@
 
 enum { FA__LOOP(_column_rows) = (FA_BLOCK_N + 31) / 32 * 32 }; /* as many as are read */
 
-/* In shared memory: K's columns, the same for all tiles or each one's own; and for ALiBi Q's, each warp's, and what they are made of, which would
- * cost each thread registers: the slope up to the diagonal. */
+/* In shared memory: K's columns, the same for all tiles or each one's own; for ALiBi also Q's, each warp's, and the slope up to the diagonal. */
 typedef struct FA__LOOP(_column_room) {
 #if FA__COLUMNS == 1
     uint4 k[1][FA__LOOP(_column_rows)], q[FA_WARPS][FA__LANES];
@@ -59,9 +58,7 @@ FA__FN void FA__LOOP(_begin_columns)(FA__LOOP(_column_room) * room, const FA__PA
     FA__LOOP(_column_state) state;
 #if FA__COLUMNS == 1
     FA__LOOP(_constant_rows)(room->k[0]);
-    if (thread == 0) {
-        room->slope = FA__LOOP(_slope_of)(p, box.head);
-    }
+    if (thread == 0) room->slope = FA__LOOP(_slope_of)(p, box.head);
     if (!FA__COLUMNS_BEHIND) FA__OP(barrier)();
 #endif
     FA__LOOP(_ask_columns)(&state, p, box, tile, thread);

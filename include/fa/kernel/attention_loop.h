@@ -183,7 +183,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         /* With a hook, too, it is raised wherever the hook is not left. So what is behind had it left, and no mask. */
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE,
         /* Exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less, and a register.
-         * A bias of halves gains 3 to 6%, a hook of one's own 1%, a key's bias nothing; before sm_90 a bias of FA_F16 would spill. */
+         * A bias of halves gains 3 to 6%, a hook of one's own 1%; before sm_90 a bias of FA_F16 would spill. */
         FA__NEAR = FA__COLUMNS == 2 || (FA__WIDE_SCORE && !FA__LEFT_ALONE &&
                                         (FA__WIDEST <= 96 || (!FA__HAS_MASK && FA__SCORE_NEEDS != FA__NEED_BIAS)) &&
                                         !(FA__BEFORE_90 && FA_DTYPE == FA_F16 && FA__SCORE_NEEDS == FA__NEED_BIAS))

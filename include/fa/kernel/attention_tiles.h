@@ -233,7 +233,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                     \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
-                         : FA__COLUMNS == 1 && FA__MASK_READS ? 150 : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
+     : FA__COLUMNS == 1 && FA__MASK_READS ? 150                                             \
+                         : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
 #define FA__KEEP_Q                                                                                                  \
     (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                      \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
@@ -242,7 +243,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__PAIRS (FA__ARCH == 80 && FA_DTYPE == FA_F32)
 
 /* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). That costs registers
- * which, before sm_90, half types at 128 have not, nor ALiBi at 96. */
+ * which, before sm_90, half types at 128 have not, nor with ALiBi from 88 to 128. */
 #if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128) && \
     !(FA__COLUMNS == 1 && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 128)
 #define FA__EARLY_Q 1
@@ -260,16 +261,16 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 /* Whether half types look at the maximum of a tile afterwards, which they take in halves (attention_loop.h), and in how many parts
  * Q K^T comes. Two hide all exponentials, but read Q's fragments twice where these are not kept: at 64 and 96 9 to 13% faster than a
  * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
- * to the exponentials and like to be hidden, too; those of one's own, which are not, and masks that read memory want the registers. Before
- * sm_90, at 128, a prefix does, too. */
+ * to the exponentials and like to be hidden, too; those of one's own, which are not, and masks that read memory want the registers. So does a
+ * prefix at 128 before sm_90, or with columns of a hook. */
 #if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1
 #else
 #define FA__AFTERWARDS 0
 #endif
 #define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
-#define FA__MASK_IN_PARTS (FA__MASK_READS || (FA__BEFORE_90 && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
-#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && ((FA__COLUMNS && FA__MASK_NEEDS == FA__NEED_PREFIX) || FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
+#define FA__MASK_IN_PARTS (FA__MASK_READS || ((FA__BEFORE_90 || FA__COLUMNS) && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
+#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
 #define FA__PARTS 2
 #else
 #define FA__PARTS 1
@@ -278,8 +279,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 /* Whether what follows from a thread block's number (its head, its queries, their addresses) is found anew where it is wanted,
  * instead of being held meanwhile: up to ten registers. With what reads memory it is 1 to 8% faster than the spills that it saves,
  * with a causal mask and a hook 1% faster to 5% slower. So for pairs of halves before sm_90, or where a mask meets a hook, except
- * those that need no cure; for masks that read memory, of 32-bit types, with a bias, or before sm_90; and for what would spill of half
- * types up to 128. */
+ * those that need no cure; for masks that read memory, of 32-bit types, with a bias, or before sm_90; for what would spill of half
+ * types up to 128; and for columns of a hook before sm_90. */
 #define FA__ANEW_HOOK                                                                  \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                  \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) ||   \
