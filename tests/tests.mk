@@ -35,6 +35,8 @@ test_harness := $(patsubst tests/harness/%.c,$(T)/harness/%.o,$(wildcard tests/h
 # ---- instances: the pair table in chunks, and a random sample ----
 
 test_chunks  := 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20 21 22 23
+# Of instances on the simulated GPU, and, on one with a schedule of its own, of the other: the shipped hooks, a sample, and a chunk, by the seed.
+some_chunks   = forward_hooks forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
 test_forward := $(test_chunks:%=$(T)/forward_%) $(T)/forward_random
 
 $(T)/pairs: tests/tools/pairs.c tests/harness/tap.c tests/harness/rng.c $(test_headers)
@@ -88,7 +90,9 @@ TEST_CODE    = $(call gpu_code,$(gpu_arch))
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
 gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_random
-gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain) $(gpu_forward)))
+gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)))
+# Where instances have a schedule of their own, the one for every GPU runs on a part of them, which changes with the seed.
+gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)
 
 $(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
 	@mkdir -p $(@D)
@@ -105,6 +109,9 @@ $(T)/gpu/gpu.o: TEST_NVFLAGS += -DTEST_SCHEDULE=$(gpu_schedule)
 $(T)/gpu/plain.o: tests/suites/gpu.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(TEST_NVFLAGS) -arch=sm_90 -DTEST_SCHEDULE=80 -c -o $@ $<
+$(T)/gpu/plain_forward_%.o: $(T)/forward_%.c $(test_headers)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(TEST_NVFLAGS) -arch=sm_90 -c -o $@ $<
 # What is sm_90a's alone.
 sm90_chunks := 0 1 2 3 4 5 6 7
 SM90_FLAGS   = $(TEST_NVFLAGS) $(call gpu_code,sm_90a)
@@ -136,14 +143,15 @@ $(T)/gpu_plain: $(T)/gpu/plain.o
 $(T)/gpu_other: $(T)/gpu/other.o
 $(T)/gpu_sm90: $(T)/gpu/sm90.o $(sm90_chunks:%=$(T)/gpu/products_%.o)
 $(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
-$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward): $(gpu_harness)
+$(gpu_plain_forward): $(T)/gpu_plain_forward_%: $(T)/gpu/plain_forward_%.o $(T)/forward.o
+$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward) $(gpu_plain_forward): $(gpu_harness)
 	$(Q)$(NVCC) $(TEST_CODE) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
 # ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
 
-# Code for sm_80 whose instruction layer is in C++. A chunk of instances, by the seed, shipped hooks, and the random sample.
+# Code for sm_80 whose instruction layer is in C++.
 have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
-simulated     = row_softmax layernorm swiglu cross_entropy rope contracts forward_hooks forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
+simulated     = row_softmax layernorm swiglu cross_entropy rope contracts $(some_chunks)
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
