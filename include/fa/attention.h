@@ -120,9 +120,9 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__HAS_SCORE 0
 #define FA__SCORE_NEEDS 0
 #endif
-/* Whether a hook may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are
+/* Whether a hook, or its column of the product, may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are
  * known to be bounded. */
-#define FA__WIDE_SCORE (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP)
+#define FA__WIDE_SCORE (FA__COLUMNS == 2 || (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP))
 /* What a worker computes of q k, and the unit of it: a soft cap leaves tanh alone to the worker, in units of the cap, which the
  * factors of product and exponent have in them. */
 #if FA__SCORE_NEEDS == FA__NEED_SOFTCAP

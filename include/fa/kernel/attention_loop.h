@@ -19,7 +19,7 @@
  * two, the next tiles, between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
-#define FA__WIDE (FA__WIDE_SCORE || FA__COLUMNS == 2 || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
+#define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers; the first of documents
@@ -158,7 +158,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
 /* ---- the schedule ---- */
 
 /* Whether a maximum is large, of scores in natural units; with a bias of keys also whether there is none yet. */
-#define FA__FAR FA__LOOP(_softmax_far)(&state, FA__COLUMNS ? fabsf(p->scale) : 1.0f, FA__COLUMNS == 2)
+#define FA__FAR FA__LOOP(_softmax_far)(&state, FA__LOOP(_to_natural)(p), FA__COLUMNS == 2)
 
 /* Copies beside step `step` of Q K^T, of all parts. With two parts at head dimension 128 there are registers in the second only. */
 #define FA__LOAD_STEP(step, tile, stage, block) \

@@ -1,6 +1,9 @@
 /* attention_scores.h: what the schedules for GPUs do with what a thread holds of a row: hook, mask and the end of the
  * sequence, before the softmax; lse, after it. */
 
+/* What scores are multiplied by to be in natural units: hooks see them so, but not what is left to the product (attention_columns.h). */
+FA__FN float FA__LOOP(_to_natural)(const FA__PARAMS *p) { return FA__COLUMNS ? fabsf(p->scale) : 1.0f; }
+
 /* Of fa_causal_document each score is asked only whether it is its document's: what is behind the diagonal is hidden by tiles. */
 #if FA__MASK_NEEDS & FA__WITH_CAUSAL
 #define FA__KEEP fa_document_keep

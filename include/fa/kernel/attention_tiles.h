@@ -8,9 +8,7 @@
 
 /* Some hooks are left to the product of half types (attention_columns.h), where a key's number in its tile is one of FA_BF16: all else sees
  * an instance without a hook. */
-#if FA__ARCH == FA_CPU || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32
-#define FA__COLUMNS 0
-#elif defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256
+#if FA__ARCH == FA_CPU || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || (defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256)
 #define FA__COLUMNS 0
 #elif FA__SCORE_NEEDS == FA__NEED_ALIBI
 #define FA__COLUMNS 1

@@ -15,8 +15,7 @@
  * warp, and no product, nor a definition of its registers, under a condition. So the very first step multiplies a P
  * and V that do not exist, and drops the result. */
 
-#define FA__LARGE (FA__WIDE_SCORE || FA__COLUMNS == 2) /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
-#define FA__WIDE FA__LARGE
+#define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
 /* Consumers; whether they take turns; and what they and the producers get of the registers that a launch gives each
@@ -56,13 +55,13 @@
 
 /* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. A bias wider
  * than 64 loses 10% by it. */
-#define FA__NEAR (FA__LARGE && !FA__LOOKS_FIRST && !(FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 64))
+#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 64))
 
 /* Whether it is asked only when a maximum changes whether it is large: 1 to 2% faster, but with hooks, at head dimension 128, 10% slower,
  * because the assembler orders the exponentials otherwise. */
 #define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__WIDEST <= 64))
 
-#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__COLUMNS ? fabsf((c)->p->scale) : 1.0f, FA__FAR_KEPT) /* hooks see scaled scores */
+#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
 
 /* Whether the planner remembers what it has learnt of tiles of keys, each lane of the same ones for every block. */
 #define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)
@@ -554,4 +553,3 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__FAR_KEPT
 #undef FA__FAR
 #undef FA__NEAR
-#undef FA__LARGE
