@@ -1,6 +1,7 @@
 #!/bin/sh
-# nvcc_test.sh: every instance of the pair table compiles for GPUs: each chunk of it for one of the architectures in turn,
-# or, with FA_FULL=1, for all of them. On sm_90a no kernel of its schedule spills, but of hooks of the tests that divide. Prints TAP.
+# nvcc_test.sh: every instance of the pair table compiles for GPUs: each chunk of it for one of the architectures in turn, and the
+# shipped hooks for sm_90a, or, with FA_FULL=1, all of them for all. On sm_90a no kernel of its schedule spills, but of hooks of the
+# tests that divide. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 architectures="sm_80 sm_89 sm_90a sm_100a"
 if [ -z "$NVCC" ]; then
@@ -11,9 +12,11 @@ T=${BUILD:-build}/tests
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 set -- $architectures
-for chunk in "$T"/forward_[0-9][0-9].c; do
+for chunk in "$T"/forward_[0-9][0-9].c "$T"/forward_hooks.c; do
     if [ "${FA_FULL:-0}" = 1 ]; then
         for arch in $architectures; do echo "$arch $chunk"; done
+    elif [ "$chunk" = "$T/forward_hooks.c" ]; then
+        echo "sm_90a $chunk"
     else
         echo "$1 $chunk"
         set -- "$2" "$3" "$4" "$1"

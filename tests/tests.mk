@@ -32,20 +32,21 @@ TEST_LIBS    = -lm -pthread
 test_headers := $(shell find $(INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
 test_harness := $(patsubst tests/harness/%.c,$(T)/harness/%.o,$(wildcard tests/harness/*.c))
 
-# ---- instances: the pair table in chunks, and a random sample ----
+# ---- instances: the pair table in chunks, shipped hooks, and a random sample ----
 
 test_chunks  := 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20 21 22 23
 # Of instances on the simulated GPU, and, on one with a schedule of its own, of the other: the shipped hooks, a sample, and a chunk, by the seed.
 some_chunks   = forward_hooks forward_random forward_$(shell printf %02d $$(($(test_seed) % $(words $(test_chunks)))))
-test_forward := $(test_chunks:%=$(T)/forward_%) $(T)/forward_random
+test_forward := $(test_chunks:%=$(T)/forward_%) $(T)/forward_hooks $(T)/forward_random
 
 $(T)/pairs: tests/tools/pairs.c tests/harness/tap.c tests/harness/rng.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ tests/tools/pairs.c tests/harness/tap.c tests/harness/rng.c $(TEST_LIBS)
 
-# The rows that are there for the ways in which schedules work, together: for the simulator.
-$(T)/forward_hooks.c: $(T)/pairs tests/pairs.h
-	$(Q)$< emit tests/pairs.h 321 1 > $@
+$(T)/hooks.list: $(T)/pairs
+	$(Q)$< hooks > $@
+$(T)/forward_hooks.c: $(T)/hooks.list
+	$(Q)$(T)/pairs emit $< 0 1 > $@
 $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 	$(Q)$< emit tests/pairs.h $(patsubst 0%,%,$*) $(words $(test_chunks)) > $@
 
@@ -89,7 +90,7 @@ TEST_CODE    = $(call gpu_code,$(gpu_arch))
 # An architecture that the GPU at hand is not.
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
-gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_random
+gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_hooks $(T)/gpu_forward_random
 gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)))
 # Where instances have a schedule of their own, the one for every GPU runs on a part of them, which changes with the seed.
 gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)

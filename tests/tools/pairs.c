@@ -1,8 +1,8 @@
 /* pairs.c: the table of tested combinations: makes it, checks that it covers every pair, draws random ones, and
  * writes instances as source.
  *
- *     pairs table              prints pairs.h: rows that cover every pair of (mask, score, dtype, head_dim, kind of head_dim_v), and then
- *                              (number 321 on, as tests.mk has it) shipped hooks at the head dimensions that schedules tell apart
+ *     pairs table              prints pairs.h: rows that cover every pair of (mask, score, dtype, head_dim, kind of head_dim_v)
+ *     pairs hooks              prints rows of shipped hooks at the head dimensions that schedules tell apart
  *     pairs check LIST         reports as TAP whether the rows of LIST cover every pair
  *     pairs random N SEED      prints N rows at random
  *     pairs emit LIST FIRST STEP   prints the source of every STEP-th instance of LIST, from number FIRST on
@@ -69,7 +69,8 @@ static void print_row(int number, const row *r) {
 }
 
 /* Shipped hooks of half types, the way schedules tell them apart: tiles are taken in two parts or one, in an odd number of steps, with Q in registers or not. */
-static int print_hooks(int rows) {
+static void print_hooks(void) {
+    int rows = 0;
     static const int dims[] = {64, 80, 96, 112, 128, 256}, of_scores[] = {1, 2, 3, 4};
     for (int mask = 0; mask < 2; mask++)
         for (int dim = 0; dim < 6; dim++)
@@ -78,7 +79,6 @@ static int print_hooks(int rows) {
                 row r = {{mask, of_scores[score], 1 + (dim + score + mask) % 2, dims[dim] / 8 - 1, 0}, dims[dim]};
                 print_row(rows++, &r);
             }
-    return rows;
 }
 
 static int make_table(void) {
@@ -106,7 +106,6 @@ static int make_table(void) {
                 cover(&best, 1);
                 print_row(rows++, &best);
             }
-    print_hooks(rows);
     return 0;
 }
 
@@ -171,7 +170,7 @@ static void emit(const row *r, const char *prefix, int number) {
 
 static int emit_list(const char *path, int first, int step) {
     static row rows[MOST_ROWS];
-    const char *prefix = strstr(path, "random") ? "random" : "pair";
+    const char *prefix = strstr(path, "random") ? "random" : strstr(path, "hooks") ? "hooks" : "pair";
     int n = read_list(path, rows);
     printf("/* Made by tools/pairs.c. */\n#define FORWARD_INSTANCES\n#include \"suites/hooks.h\"\n\n");
     for (int i = first; i < n; i += step) emit(&rows[i], prefix, i);
@@ -185,6 +184,10 @@ static int emit_list(const char *path, int first, int step) {
 
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "table")) return make_table();
+    if (argc == 2 && !strcmp(argv[1], "hooks")) {
+        print_hooks();
+        return 0;
+    }
     if (argc == 3 && !strcmp(argv[1], "check")) return check(argv[2]);
     if (argc == 5 && !strcmp(argv[1], "emit")) return emit_list(argv[2], atoi(argv[3]), atoi(argv[4]));
     if (argc == 4 && !strcmp(argv[1], "random")) {
@@ -197,6 +200,6 @@ int main(int argc, char **argv) {
         }
         return 0;
     }
-    fprintf(stderr, "usage: pairs table | check LIST | random N SEED | emit LIST FIRST STEP\n");
+    fprintf(stderr, "usage: pairs table | hooks | check LIST | random N SEED | emit LIST FIRST STEP\n");
     return 2;
 }
