@@ -70,7 +70,7 @@
  *  table. */
 #define FA_STAGES 1
 
-/** Rows of the tile (fa/tile.h, required), or rows of a score tile that one owner holds (fa/softmax.h). The softmax
+/** Rows of the tile (fa/tile.h, required; with #FA_ARCH 90 a multiple of 8), or rows of a score tile that one owner holds (fa/softmax.h). The softmax
  *  takes #FA_M and #FA_N instead, if its scores are what a product leaves. */
 #define FA_ROWS 64
 
@@ -95,11 +95,11 @@
  *  that leaves the scores). */
 #define FA_M 64
 
-/** Columns of C: a multiple of 8, of 16 when C feeds another product; up to 256 with #FA_ARCH 90 (fa/mma.h, required;
+/** Columns of C: a multiple of 8, of 16 when C feeds another product, or with #FA_ARCH 80 and #FA_OPERAND_B; up to 256 with #FA_ARCH 90 (fa/mma.h, required;
  *  fa/softmax.h: as #FA_M). */
 #define FA_N 64
 
-/** Length of the dot products: a multiple of 8 (fa/mma.h, required). */
+/** Length of the dot products: a multiple of 8, on GPUs of 16 with #FA_FRAGMENT or #FA_OPERAND_BT (fa/mma.h, required). */
 #define FA_K 64
 
 /** Where A comes from: #FA_SHARED (a tile) or #FA_FRAGMENT (an earlier product) (fa/mma.h). Default: #FA_SHARED. */
@@ -130,7 +130,7 @@
  *  number: a thread then holds what #FA_COLS / #FA_THREADS make, and the team more or less than #FA_COLS. Default: 32. */
 #define FA_THREADS 32
 
-/** What NAME_hold() holds a row in (fa/row.h): #FA_FRAGMENT, one piece, in registers; or #FA_SHARED, shared memory, any
+/** What NAME_hold() holds a row in (fa/row.h): #FA_FRAGMENT, one piece, or all #FA_PIECES, in registers; or #FA_SHARED, shared memory, any
  *  number of pieces. Not used on the CPU. Default: #FA_FRAGMENT. */
 #define FA_HOLD FA_FRAGMENT
 
@@ -373,8 +373,8 @@ void NAME_mma(NAME_acc *acc, const void *a, const void *b_tile, int thread);
  *  @param thread as for NAME_mma() */
 void NAME_product(NAME_acc *acc, const void *a, const void *b_tile, int thread);
 
-#if defined(DOXYGEN)
-/** The steps of NAME_mma() from `first` up to `last`: a schedule may do something else between them (GPU).
+#if defined(DOXYGEN) || defined(FA_REFERENCE_MMA_80)
+/** The steps of NAME_mma() from `first` up to `last`: a schedule may do something else between them (#FA_ARCH 80).
  *  @param acc    as for NAME_mma()
  *  @param a      as for NAME_mma()
  *  @param b_tile as for NAME_mma()
@@ -382,7 +382,8 @@ void NAME_product(NAME_acc *acc, const void *a, const void *b_tile, int thread);
  *  @param first  0 to NAME_STEPS - 1
  *  @param last   one past the last step, at most NAME_STEPS */
 void NAME_mma_steps(NAME_acc *acc, const void *a, const void *b_tile, int thread, int first, int last);
-
+#endif
+#if defined(DOXYGEN) || defined(FA_REFERENCE_LOAD_A)
 /** Reads operand A of a product with FA_A FA_FRAGMENT from a tile, to be used many times (GPU, #FA_F16 and #FA_BF16).
  *  @param a      written
  *  @param a_tile an #FA_OPERAND_A tile of FA_M x FA_K
@@ -510,11 +511,13 @@ int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha
  *  @return as that of NAME_raise() */
 int NAME_raise_by(NAME_state *state, const float *s, float scale_log2, float *alpha, int step);
 
+#if defined(DOXYGEN) || defined(FA_REFERENCE_SOFTMAX_80)
 /** For a schedule that weighs first and asks NAME_behind() afterwards: the maximum of each row that has seen nothing yet. On GPUs.
  *  @param state      updated: those maxima
  *  @param s          NAME_ROWS x NAME_COLS scores
  *  @param scale_log2 as in NAME_update() */
 void NAME_begin(NAME_state *state, const float *s, float scale_log2);
+#endif
 
 /** Third part, if a maximum was raised: applies the factors to the sums.
  *  @param state updated: the sums
@@ -863,22 +866,12 @@ size_t NAME_held_bytes(const NAME_view *v);
  *  @param fill  the value of what is none of the row */
 void NAME_hold(NAME_held *held, void *slots, const NAME_view *v, float fill);
 
-/** Finds what NAME_hold() put into `slots`.
- *  @param held  written
- *  @param slots those of NAME_hold()
- *  @param fill  that of NAME_hold() */
-void NAME_reach(NAME_held *held, void *slots, float fill);
-
-/** Of words in registers: NAME_get() makes floats anew from now on, which need no registers until then (GPU).
+#if defined(DOXYGEN) || defined(FA_REFERENCE_ROW_80)
+/** Of words in registers: NAME_get() makes floats anew from now on, which need no registers until then (GPU, with #FA_HOLD FA_FRAGMENT).
  *  @param held what holds the row
  *  @param none 0, which the compiler must not know */
 void NAME_renew(NAME_held *held, int none);
-
-/** Starts reading a piece of one vector into a slot (GPU). What is none of the row becomes 0.
- *  @param slot  16 bytes of shared memory, which nobody else looks at
- *  @param view  the row
- *  @param piece its piece */
-void NAME_bring(void *slot, const NAME_view *view, int64_t piece);
+#endif
 
 /** Returns when all that the calling thread holds is there. */
 void NAME_wait(void);
@@ -906,13 +899,13 @@ void NAME_ahead(const NAME_view *v, int64_t piece);
 
 /** Pieces that what is held has.
  *  @param v the row
- *  @return 1 with #FA_HOLD FA_FRAGMENT on GPUs, else NAME_pieces() */
+ *  @return with #FA_HOLD FA_FRAGMENT on GPUs #FA_PIECES, or 1 if they are not known; else NAME_pieces() */
 int64_t NAME_held_pieces(const NAME_view *v);
 
 /** Whether the floats of rows are better kept by the caller than got again.
  *  @param v       one of the rows
  *  @param tensors how many such rows
- *  @return whether; NAME_KEPT pieces at most if that is one row, else one */
+ *  @return whether: all pieces of all rows then, NAME_KEPT of each at most */
 int NAME_keeps(const NAME_view *v, int tensors);
 
 /** A row that is looked at once, of which a piece is under way while the one before is looked at (GPU).
@@ -1113,12 +1106,15 @@ void NAME_sum2(float *a, float *b, fa_team *team, NAME_shared *shared);
  *  @param shared  of the block */
 void NAME_moments(float *count, float *mean, float *squares, fa_team *team, NAME_shared *shared);
 
+#if defined(DOXYGEN) || defined(FA_REFERENCE_REDUCE_80)
 /** The sum over the threads of a warp that are in the team (GPU).
  *  @param x    the caller's
  *  @param team all of whose threads call
  *  @return     the same in all of them */
 float NAME_lanes_sum(float x, const fa_team *team);
+#endif
 
+#if defined(DOXYGEN) || defined(FA_REFERENCE_MOMENTS_80)
 /** As NAME_moments(), of numbers that the threads of a warp, or of a team within one, know together (GPU).
  *  @param count   of the caller's warp; becomes that of all, as the others do
  *  @param mean    likewise
@@ -1126,6 +1122,7 @@ float NAME_lanes_sum(float x, const fa_team *team);
  *  @param team    all of whose threads call
  *  @param shared  of the block */
 void NAME_warps_moments(float *count, float *mean, float *squares, fa_team *team, NAME_shared *shared);
+#endif
 
 /** Merges the states of an online softmax.
  *  @param max        the caller's largest; becomes that of all

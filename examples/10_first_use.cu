@@ -1,4 +1,4 @@
-/* 10 first use: the library in place of steps 01 to 05.
+/* 10 first use: the library in place of steps 01 to 09.
  *
  * Define what the instance should be, include fa/attention.h, and there is a function: attn_forward(). It takes any
  * lengths, strides and batch, on this machine: compiled by nvcc it runs on the GPU, compiled as C on the CPU, on

@@ -12,9 +12,8 @@
  *
  *   - The sum never leaves the registers before y is made of it; four matrices move, not six or eight.
  *   - y is made of the sum in fp32, which is rounded for memory only. The teaching version normalises the rounded one.
- *   - Mean and variance come from one reduction. Each thread has those of its own elements, and these are merged, in pairs
- *     (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
- *   - Blocks stay, and take row after row: the next rows are on their way into shared memory while one is looked at.
+ *   - A row is in registers. Each warp finds its own mean, and the squares about that; one barrier later all warps know those of the
+ *     row (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
  *   - gamma and beta are the same for all rows, and come from the caches.
  */
 #include "rows.h"

@@ -160,7 +160,7 @@ done
 for macro in FA_ROWS FA_COLS FA_WIDE FA_OWNERS; do
     primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' "#undef $macro" "#define $macro"; rejects cc "softmax.h with an empty $macro" "bad: $macro"
 done
-for macro in FA_COLS FA_THREADS FA_HOLD FA_VECTOR; do
+for macro in FA_COLS FA_THREADS FA_HOLD FA_VECTOR FA_KEEP FA_PIECES FA_WHOLE; do
     primitive row.h "$tile" '#define FA_COLS 16' "#undef $macro" "#define $macro"; rejects cc "row.h with an empty $macro" "bad: $macro"
 done
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WIDE 2'; rejects cc "softmax.h with FA_WIDE 2" "bad: FA_WIDE is 2"
@@ -216,6 +216,11 @@ primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_THREADS 0'; rejects cc "row.h with FA_THREADS 0" "bad: FA_THREADS"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is 8: 16 is needed, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is 9: FA_FRAGMENT or FA_SHARED"
+for macro in FA_KEEP FA_PIECES FA_WHOLE; do
+    primitive row.h "$tile" '#define FA_COLS 16' "#define $macro -3"; rejects cc "row.h with $macro -3" "bad: $macro"
+done
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_WHOLE 3'; rejects cc "row.h with FA_WHOLE 3" "bad: FA_WHOLE is 3: 0, for any rows, 1 or 2 is needed"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_KEEP 0'; rejects cc "row.h with FA_KEEP 0" "bad: FA_KEEP, the pieces that may be kept as floats, is 0: 1 or more"
 primitive reduce.h; rejects cc "reduce.h without FA_NAME" "fa: define FA_NAME"
 for blocks in 0 17; do
     primitive reduce.h '#define FA_NAME bad' "#define FA_BLOCKS $blocks"; rejects cc "reduce.h with FA_BLOCKS $blocks" "bad: FA_BLOCKS"
@@ -285,6 +290,8 @@ primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 264
 rejects nvcc "mma.h with FA_ARCH 90 and FA_N 264" "bad: FA_N is 264: FA_ARCH 90 multiplies at most 256" $arch
 primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 128' '#define FA_N 64' '#define FA_K 64'
 rejects nvcc "mma.h with FA_ARCH 90 and FA_M 128 for four warps" "bad: FA_M is 128 and FA_WARPS is 4: FA_ARCH 90 needs FA_WARPS" $arch
+primitive mma.h "$half" '#define FA_ARCH 80' '#define FA_M 64' '#define FA_N 64' '#define FA_K 8' '#define FA_B FA_OPERAND_BT'
+rejects nvcc "mma.h with FA_ARCH 80 and FA_K 8 for FA_OPERAND_BT" "bad: FA_K is 8: FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16" $arch
 primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 24' '#define FA_B FA_OPERAND_BT'
 rejects nvcc "mma.h with FA_ARCH 90 and FA_K 24 for FA_OPERAND_BT" "bad: FA_K is 24: FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16" $arch
 # A kernel of one's own: the header cannot tell sm_90 from sm_90a either.
@@ -304,4 +311,31 @@ done
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_ARCH 90'; rejects nvcc "row.h with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
 primitive reduce.h '#define FA_NAME bad' '#define FA_ARCH 90'; rejects nvcc "reduce.h with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
 attention; rejects nvcc "sm_75" "compile with -arch=sm_80" -arch=sm_75
+# What is no mistake: arguments of one's own that C++ cannot construct, and masks whose names are macros.
+hook='FA_HOOK float hook(const struct mine *user, float score, fa_index at) { (void)at; return score + user->x; }'
+mask='FA_HOOK int real_keep(const void *user, fa_index at) { (void)user; return at.key % 3 != 0; }
+FA_HOOK fa_tile_class real_tile(const void *user, fa_box box) { (void)user, (void)box; return FA_PARTIAL; }
+FA_HOOK fa_range real_keys(const void *user, fa_box box) { (void)user; return box.keys; }
+FA_HOOK fa_range real_queries(const void *user, fa_box box) { (void)user; return box.queries; }
+#define other real'
+for by in cc clang c++ nvcc; do
+    case $by in
+    clang) [ -n "$CLANG" ] || continue ;;
+    c++) [ -n "$CXX" ] || continue ;;
+    nvcc) [ -n "$NVCC" ] || continue ;;
+    esac
+    flags=-Werror
+    [ $by != nvcc ] || flags="$arch --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror"
+    attention 'struct mine { const float x; };' "$hook" '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
+    accepts $by "FA_USER_ARGS with a constant member" $flags
+    attention '#include <fa/mask.h>' "$mask" 'FA_MASK_AND(both, other, fa_causal)' 'FA_MASK_OR(either, both, other)' '#define FA_MASK either'
+    accepts $by "FA_MASK_AND and FA_MASK_OR of a mask whose name is a macro" $flags
+    case $by in c++ | nvcc) ;; *) continue ;; esac
+    attention 'struct mine { float x = 1; };' "$hook" '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
+    accepts $by "FA_USER_ARGS with a default member" $flags
+    primitive swiglu.h 'struct mine { float x = 1; };' 'FA_HOOK float act(const struct mine *user, float x) { return x * user->x; }' \
+        'FA_HOOK float act_grad(const struct mine *user, float x) { (void)x; return user->x; }' "$tile" '#define FA_ACTIVATION act' '#define FA_USER_ARGS struct mine'
+    accepts $by "swiglu.h with such arguments" $flags
+done
+printf '#define FA_USER_ARGS int\n#include <fa/fa.h>\n' >"$work/case.c"; rejects cc "FA_USER_ARGS before fa/fa.h" "include fa/fa.h before FA_USER_ARGS is defined"
 tap_end

@@ -9,8 +9,13 @@ failed=0
 try() { # name: the instance comes on standard input
     count=$((count + 1))
     { echo '#include <fa/fa.h>'; cat; echo '#include "reference.h"'; } >"$work/instance.c"
-    if $CC -std=c11 -Wall -Wextra -Werror -I"$root/include" -I"$root/doc" -fsyntax-only \
-        "$work/instance.c" >"$work/log" 2>&1; then
+    # A function that the instance has not would be one that is declared only: its address is missed.
+    $CC -std=c11 -E -I"$root/include" -I"$root/doc" "$work/instance.c" 2>"$work/log" |
+        sed -n '/reference\.h"/,$s/^[A-Za-z].*[ *]\(NAME_[A-Za-z_]*\)(.*);$/\1/p' >"$work/names"
+    { echo 'void (*const the_functions[])(void) = {'; sed 's/.*/    (void (*)(void))&,/' "$work/names"
+        echo '};'; echo 'int main(void) { return the_functions[0] == NULL; }'; } >>"$work/instance.c"
+    if [ -s "$work/names" ] && $CC -std=c11 -Wall -Wextra -Werror -Wno-cast-function-type -I"$root/include" -I"$root/doc" -o "$work/instance" \
+        "$work/instance.c" -lm -pthread >>"$work/log" 2>&1; then
         echo "ok $count - reference: $1"
     else
         echo "not ok $count - reference: $1"
@@ -111,7 +116,7 @@ for header in attention tile mma softmax row reduce row_softmax layernorm rmsnor
     else echo "not ok $count - reference: all names of fa/$header.h (not:$missing)"; failed=1
     fi
 done
-# What sm_90a alone has: the reference's prototypes, declared as nvcc wants them after the instance. In C++ a wrong one
+# What GPUs alone have: the reference's prototypes, declared as nvcc wants them after the instance. In C++ a wrong one
 # would be one more overload, of which decltype says that it is ambiguous.
 try_device() { # name, mark in the reference, qualifier: the instance comes on standard input
     [ -n "$NVCC" ] || return 0
@@ -153,5 +158,42 @@ try_device "fa/mma.h with FA_ARCH 90" FA_REFERENCE_WGMMA "static __device__" <<'
 #define FA_ARCH  90
 #include <fa/mma.h>
 INSTANCE
+on_gpus='#define FA_NAME  NAME
+#define FA_DTYPE FA_BF16
+#define FA_ARCH  80'
+try_device "fa/mma.h with FA_ARCH 80" FA_REFERENCE_MMA_80 "static __device__" <<INSTANCE
+$on_gpus
+#define FA_M 64
+#define FA_N 64
+#define FA_K 64
+#include <fa/mma.h>
+INSTANCE
+try_device "fa/mma.h with FA_ARCH 80 and FA_FRAGMENT" FA_REFERENCE_LOAD_A "static __device__" <<INSTANCE
+$on_gpus
+#define FA_M 64
+#define FA_N 64
+#define FA_K 64
+#define FA_A FA_FRAGMENT
+#include <fa/mma.h>
+INSTANCE
+try_device "fa/softmax.h with FA_ARCH 80" FA_REFERENCE_SOFTMAX_80 "static __device__" <<'INSTANCE'
+#define FA_NAME NAME
+#define FA_ARCH 80
+#define FA_ROWS 64
+#define FA_COLS 64
+#include <fa/softmax.h>
+INSTANCE
+try_device "fa/row.h with FA_ARCH 80" FA_REFERENCE_ROW_80 "static __device__" <<INSTANCE
+$on_gpus
+#define FA_COLS 1024
+#include <fa/row.h>
+INSTANCE
+for mark in FA_REFERENCE_REDUCE_80 FA_REFERENCE_MOMENTS_80; do
+    try_device "fa/reduce.h with FA_ARCH 80 ($mark)" $mark "static __device__" <<'INSTANCE'
+#define FA_NAME NAME
+#define FA_ARCH 80
+#include <fa/reduce.h>
+INSTANCE
+done
 echo "1..$count"
 exit $failed

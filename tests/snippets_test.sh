@@ -3,7 +3,6 @@
 # and in doc/*.md. A block with a main() is linked and run too. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 
-# which is not compiled.
 extract() {
     rm -f "$work"/snippet_*
     awk -v base="$work/snippet_" '

@@ -136,21 +136,13 @@ FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, f
     return FA_SCORE(fa__user, fa__score, fa__at);
 }
 #endif
-#if defined(FA_USER_ARGS)
-#define FA__HAS_USER 1
-#define FA__USER(p) (&(p)->user)
-#else
-#define FA__HAS_USER 0
-#define FA__USER(p) ((const FA_USER_ARGS *)0)
-#endif
+#include <fa/kernel/user.h>
 #define FA__PARAMS FA__ATTN(__params)
 
 /* What a worker is given: the arguments, the user's, and what the host derived from them. */
 typedef struct FA__PARAMS {
     fa_attention_args args;
-#if FA__HAS_USER
-    FA_USER_ARGS user;
-#endif
+    FA__USER_BYTES
     float scale;      /* applied before a score hook, whose unit is in it */
     float scale_log2; /* of the exponent: exp2(score * scale_log2) */
     int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
@@ -279,7 +271,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     memset((void *)p, 0, sizeof *p);
     p->args = *args;
 #if FA__HAS_USER
-    memcpy((void *)&p->user, args->user, sizeof p->user);
+    memcpy(p->user, args->user, sizeof p->user);
 #endif
     float scale = args->scale == 0.0f ? 1.0f / sqrtf((float)FA_HEAD_DIM) : args->scale;
 #if FA__HAS_SCORE
@@ -329,6 +321,7 @@ static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, i
 #undef FA__SCORE_UNIT
 #undef FA__HAS_USER
 #undef FA__USER
+#undef FA__USER_BYTES
 #undef FA__ELEMENT
 #include <fa/arch/unbind.h>
 FA__STRICT_END

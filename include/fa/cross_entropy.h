@@ -166,6 +166,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     if (a->rows == 0 || (backward && a->cols == 0)) return FA_OK;
     memset(&p, 0, sizeof p);
     p.logits = a->logits, p.d_logits = a->d_logits;
+    if (a->cols == 0) p.logits = p.d_logits = fa_matrix_of(a->targets, 0); /* nobody has looked at them, and addresses are made of them */
     p.targets = a->targets, p.loss = a->loss, p.lse = a->lse, p.lse_in = a->lse, p.d_loss = a->d_loss;
     p.smoothing = a->label_smoothing, p.smoothing_each = a->cols > 0 ? a->label_smoothing / (float)a->cols : 0.0f;
     p.z_loss = a->z_loss, p.cap = a->softcap;

@@ -90,6 +90,10 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 /** A CUDA stream (cudaStream_t); the CPU ignores it. 0 is the default stream. */
 typedef struct CUstream_st *fa_stream;
 
+#if defined(FA_USER_ARGS)
+#error "include fa/fa.h before FA_USER_ARGS is defined: it has a type of that name for hooks without one"
+#undef FA_USER_ARGS
+#endif
 /** What a hook's first argument points to when FA_USER_ARGS is not defined: nothing. */
 typedef struct fa_FA_USER_ARGS_is_not_defined FA_USER_ARGS; /* what a compiler says of arguments that were expected */
 

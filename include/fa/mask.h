@@ -317,7 +317,8 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
 /** @} */
 
 /** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_FROM_KEEP(name)                                                                \
+#define FA_MASK_FROM_KEEP(name) FA__MASK_FROM_KEEP(name) /* whose names may be macros */
+#define FA__MASK_FROM_KEEP(name)                                                               \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
         (void)user, (void)box;                                                                 \
         return FA_PARTIAL;                                                                     \
@@ -332,7 +333,8 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
     }
 
 /** Defines the mask `name` that keeps what both a and b keep. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_AND(name, a, b)                                                                \
+#define FA_MASK_AND(name, a, b) FA__MASK_AND(name, a, b) /* whose names may be macros */
+#define FA__MASK_AND(name, a, b)                                                               \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
         return a##_keep(user, at) && b##_keep(user, at);                                       \
@@ -350,7 +352,8 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
     FA__STRICT_END
 
 /** Defines the mask `name` that keeps what a or b keeps. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_OR(name, a, b)                                                                 \
+#define FA_MASK_OR(name, a, b) FA__MASK_OR(name, a, b) /* whose names may be macros */
+#define FA__MASK_OR(name, a, b)                                                                \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
         return a##_keep(user, at) || b##_keep(user, at);                                       \

@@ -59,10 +59,10 @@
  * | FA_NAME     | yes      |                 | prefix of what is generated |
  * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product; FA_F32: fp32-accurate, three tf32 products |
  * | FA_M        | yes      |                 | rows of C; on GPUs 16 or 32 (a multiple of 16) for each warp; with FA_ARCH 90, 16 |
- * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product); with FA_ARCH 90, up to 256 |
+ * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product, and with FA_ARCH 80 and FA_OPERAND_B); with FA_ARCH 90, up to 256 |
  * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 (on GPUs 16 with FA_FRAGMENT or FA_OPERAND_BT) |
  * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is what NAME_pack() makes of an accumulator |
- * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N) |
+ * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N; on GPUs with FA_SHARED for FA_F16 and FA_BF16 only) |
  * | FA_WARPS    | no       | 4               | warps that share the product (GPU); with FA_ARCH 90 a multiple of 4 |
  * | FA_ARCH     | no       | by the compiler | FA_CPU, 80, or 90 (FA_F16 and FA_BF16), whose numbers are plain literals |
  * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |

@@ -69,7 +69,6 @@
  *
  *     NAME_held, NAME_held_bytes(view)       what holds a row, and the shared memory of a block for that
  *     NAME_hold(held, slots, view, fill)     starts reading it into `slots`, or leaves it where it is if they are NULL
- *     NAME_reach(held, slots, fill)          what NAME_hold() once put into `slots`
  *     NAME_KNOWN                             1 if FA_PIECES are: to get a piece again costs next to nothing (GPU)
  *     NAME_wait()                            returns when all that this thread holds is there
  *     NAME_get(x, held, view, piece)         x[] is the piece
@@ -77,10 +76,10 @@
  *     NAME_ahead(view, piece)                asks for what comes behind the piece in memory, for whoever computes long before he
  *                                            reads it (CPU)
  *     NAME_renew(held, none)                 of words in registers: from now on NAME_get() makes floats anew; none is a 0 that the
- *                                            compiler does not know (GPU)
- *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds one
- *     int NAME_keeps(view, tensors)          whether the floats of so many rows are better kept than got again: NAME_KEPT
- *                                            pieces at most if that is one row, else one
+ *                                            compiler does not know (GPU, FA_FRAGMENT)
+ *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds FA_PIECES, or one if they are not known
+ *     int NAME_keeps(view, tensors)          whether the floats of all pieces of so many rows are better kept than got again: of
+ *                                            NAME_KEPT pieces at most
  *
  * and, for rows that are looked at once, of which a piece is under way while the one before is looked at (GPU),
  *
@@ -133,11 +132,23 @@ FA__REQUIRE(0, "FA_HOLD is " FA__STR(FA_HOLD) ": FA_FRAGMENT or FA_SHARED is nee
 
 #if !defined(FA_KEEP)
 #define FA_KEEP 1
+#elif FA_KEEP + 0 < 1 || FA__IS_BARE(FA_KEEP)
+FA__REQUIRE(0, "FA_KEEP, the pieces that may be kept as floats, is " FA__STR(FA_KEEP) ": 1 or more is needed, in parentheses if it is an expression");
+#undef FA_KEEP
+#define FA_KEEP 1
 #endif
 #if !defined(FA_PIECES)
 #define FA_PIECES 0
+#elif FA_PIECES + 0 < 0 || 0 - FA_PIECES - 1 > 0 || (FA_PIECES + 0 != 0 && FA__IS_BARE(FA_PIECES)) /* the second: nothing */
+FA__REQUIRE(0, "FA_PIECES, the pieces of every row, is " FA__STR(FA_PIECES) ": 0, if that is not known, or more is needed, in parentheses if it is an expression");
+#undef FA_PIECES
+#define FA_PIECES 0
 #endif
 #if !defined(FA_WHOLE)
+#define FA_WHOLE 0
+#elif FA_WHOLE + 0 < 0 || FA_WHOLE + 0 > 2 || 0 - FA_WHOLE - 1 > 0 /* the last: nothing */
+FA__REQUIRE(0, "FA_WHOLE is " FA__STR(FA_WHOLE) ": 0, for any rows, 1 or 2 is needed");
+#undef FA_WHOLE
 #define FA_WHOLE 0
 #endif
 #if !defined(FA_VECTOR)
@@ -155,7 +166,7 @@ typedef struct FA__ROW(_view) {
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
     int whole;           /* known to begin on a boundary, and to have no ends that are not: fa_team (GPU) */
-    int stream;          /* results go past the caches (CPU); what is read stays there by a policy (GPU) */
+    int stream;          /* results go past the caches (CPU); what is read stays in the second-level cache by `policy` (GPU) */
     uint64_t policy;     /* that one */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);
@@ -197,7 +208,7 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     d.dropout = dropout;
     d.first = first;
     d.kept = 0;
-#if FA_WHOLE == 2
+#if FA_WHOLE == 2 && FA__ARCH != FA_CPU
     /* The row begins with a counter, and so does each vector: two at a time, to hide their latencies behind each other. */
     uint64_t counter = dropout->offset + (first + (uint64_t)FA__ROW(_col)(v, 0, 0)) / 4;
     FA__ROLL

@@ -99,7 +99,8 @@ FA_HOOK float fa_key_bias_grad(const void *user, float score, fa_index at) {
         return g(fa__user, f(fa__user, fa__score, fa__at), fa__at);                            \
     }                                                                                          \
     FA__STRICT_END
-#define FA_SCORE_CHAIN_GRAD(name, f, g)                                                        \
+#define FA_SCORE_CHAIN_GRAD(name, f, g) FA__SCORE_CHAIN_GRAD(name, f, g) /* whose names may be macros */
+#define FA__SCORE_CHAIN_GRAD(name, f, g)                                                       \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK float name##_grad(const FA_USER_ARGS *fa__user, float fa__score, fa_index fa__at) { \
         return g##_grad(fa__user, f(fa__user, fa__score, fa__at), fa__at) * f##_grad(fa__user, fa__score, fa__at); \

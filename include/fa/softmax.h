@@ -197,7 +197,7 @@ FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale
     return FA__OP(any)(raised);
 }
 
-/** First part of NAME_update(): raises each maximum that the tile exceeds by more than a little. Returns whether any was, on a
+/** Second part of NAME_update(), if NAME_exceeds() has not said no: raises each maximum that the tile exceeds by more than a little. Returns whether any was, on a
  *  GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
 FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha) {
     return FA__SM(_raise_by)(state, s, scale_log2, alpha, 1);
@@ -222,7 +222,7 @@ FA__FN void FA__SM(_begin)(FA__SM(_state) * state, const float *s, float scale_l
 }
 #endif
 
-/** Second part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */
+/** Third part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */
 FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 #if FA__ARCH == FA_CPU
     FA__CPU_OP(exp2_rows)(alpha, FA_ROWS);

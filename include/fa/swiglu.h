@@ -97,13 +97,7 @@ FA__REQUIRE(0, "FA_ACTIVATION is empty: define it as the name of an activation, 
 #if !defined(FA_ACTIVATION)
 #define FA_ACTIVATION fa_silu
 #endif
-#if defined(FA_USER_ARGS)
-#define FA__HAS_USER 1
-#define FA__USER(p) (&(p)->user)
-#else
-#define FA__HAS_USER 0
-#define FA__USER(p) ((const FA_USER_ARGS *)0)
-#endif
+#include <fa/kernel/user.h>
 
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
@@ -112,9 +106,7 @@ typedef struct FA__PARAMS {
     fa__segments cut;
     fa__rows rows; /* segments */
     fa_matrix d_y, d_gate, d_up;
-#if FA__HAS_USER
-    FA_USER_ARGS user;
-#endif
+    FA__USER_BYTES
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
@@ -149,7 +141,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
     memset(&p, 0, sizeof p);
     p.gate = a->gate, p.up = a->up, p.y = a->y, p.d_y = a->d_y, p.d_gate = a->d_gate, p.d_up = a->d_up;
 #if FA__HAS_USER
-    memcpy(&p.user, a->user, sizeof p.user);
+    memcpy(p.user, a->user, sizeof p.user);
 #endif
     const fa_matrix forward_set[] = {a->gate, a->up, a->y}, backward_set[] = {a->gate, a->up, a->d_y, a->d_gate, a->d_up};
     int flat = backward ? fa__flat(backward_set, 5, a->rows, a->cols) : fa__flat(forward_set, 3, a->rows, a->cols);
@@ -179,6 +171,7 @@ FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {
 #undef FA__PARAMS
 #undef FA__HAS_USER
 #undef FA__USER
+#undef FA__USER_BYTES
 #include <fa/arch/unbind.h>
 FA__STRICT_END
 #endif

@@ -65,8 +65,8 @@
  * | parameter      | required | default         | meaning |
  * |----------------|----------|-----------------|---------|
  * | FA_NAME        | yes      |                 | prefix of what is generated |
- * | FA_DTYPE       | yes      |                 | element type: FA_F32, FA_F16, FA_BF16, FA_TF32 |
- * | FA_ROWS        | yes      |                 | rows of the tile |
+ * | FA_DTYPE       | yes      |                 | element type: FA_F32, FA_F16, FA_BF16, FA_TF32; with FA_ARCH 90 FA_F16, FA_BF16 |
+ * | FA_ROWS        | yes      |                 | rows of the tile; with FA_ARCH 90 a multiple of 8 |
  * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the unit needs |
  * | FA_OPERAND     | no       | FA_OPERAND_B    | the product's operand: FA_OPERAND_A (M x K), FA_OPERAND_B (N x K), FA_OPERAND_BT (K x N) |
  * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |

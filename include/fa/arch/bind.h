@@ -15,7 +15,7 @@
  *   FA__FRAGMENT_ROWS(M, warps), FA__FRAGMENT_COLS(N)  what an owner holds of an M x N product
  *   FA__AT(r, c, R, C)  where element (r, c) of an R x C fragment lies in its array
  *   FA__OP(name)        an operation of the instruction layer: fa_cpu_name, fa_sm80_name, fa_sm90_name
- *   FA__LAYER(part)     the architecture's implementation of a template: tile, mma
+ *   FA__LAYER(part)     the architecture's implementation of a template: tile, mma, row, reduce
  *
  * To add an architecture, add its case here, overriding what differs (doc/porting.md). */
 #include <fa/arch/math.h>

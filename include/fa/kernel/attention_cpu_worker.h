@@ -68,32 +68,33 @@ FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
 
 /* The hook fa_bias for whole vectors of rows: its rows lie across them, so that a loop over it would gather. */
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
-    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__PIECE = FA_BLOCK_N <= 64 ? FA_BLOCK_N : FA_BLOCK_N % 64 ? 16 : 64 }; /* columns at once */
     const fa_attention_args *a = &p->args;
     const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch +
                               box.head * a->bias_stride_head + box.queries.begin * a->bias_stride_query +
                               box.keys.begin;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(p->scale);
-    for (int row = 0; row < rows; row += FA__FLOATS, bias += FA__FLOATS * a->bias_stride_query) {
+    for (int row = 0; row < rows; row += FA__FLOATS, bias += FA__FLOATS * a->bias_stride_query)
+        for (int first = 0; first < FA_BLOCK_N; first += FA__PIECE) {
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
-        float from[FA__FLOATS * FA_BLOCK_N];
-        for (int r = 0; r < FA__FLOATS; r++)
-            for (int c = 0; c < FA_BLOCK_N; c += 8)
-                FA__LOOP(_ktile__widen8)(from + r * FA_BLOCK_N + c, bias + r * a->bias_stride_query + c);
-        const int64_t stride = FA_BLOCK_N;
+            float from[FA__FLOATS * FA__PIECE];
+            for (int r = 0; r < FA__FLOATS; r++)
+                for (int c = 0; c < FA__PIECE; c += 8)
+                    FA__LOOP(_ktile__widen8)(from + r * FA__PIECE + c, bias + r * a->bias_stride_query + first + c);
+            const int64_t stride = FA__PIECE;
 #else
-        const float *from = bias;
-        const int64_t stride = a->bias_stride_query;
+            const float *from = bias + first;
+            const int64_t stride = a->bias_stride_query;
 #endif
-        for (int c = 0; c < FA_BLOCK_N; c += 4) {
-            FA__CPU_OP(vec) column[4];
-            FA__CPU_OP(columns)(column, from + c, stride);
-            for (int i = 0; i < 4; i++) {
-                FA__CPU_OP(vec) *at = (FA__CPU_OP(vec) *)(s + (c + i) * FA_BLOCK_M + row);
-                *at = FA__CPU_OP(horner)(*at, scale, column[i]);
+            for (int c = 0; c < FA__PIECE; c += 4) {
+                FA__CPU_OP(vec) column[4];
+                FA__CPU_OP(columns)(column, from + c, stride);
+                for (int i = 0; i < 4; i++) {
+                    FA__CPU_OP(vec) *at = (FA__CPU_OP(vec) *)(s + (first + c + i) * FA_BLOCK_M + row);
+                    *at = FA__CPU_OP(horner)(*at, scale, column[i]);
+                }
             }
         }
-    }
 }
 #endif
 

@@ -22,17 +22,6 @@
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
-/* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers; the first of documents
- * by warps whose lanes look at ids together, and eight times as many: for that registers suffice where O is narrow, with two stages (but
- * not before sm_90 with a bias at 128). */
-#define FA__WORDS                                                                                            \
-    (FA__MASK_NEEDS & FA__NEED_DOCUMENT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__WIDEST <= 192 \
-         ? 8 * FA_WARPS                                                                                     \
-         : FA_WARPS)
-#define FA__BY_WARPS                             \
-    (FA__WORDS > FA_WARPS && FA__STAGES == 2 && \
-     !(FA__BEFORE_90 && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 && FA__WIDEST <= 128))
-#define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !FA__BEFORE_90))))
 /* With ALiBi tiles come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == 1)
 /* Biases are loaded by 16 bytes. */
@@ -53,107 +42,21 @@
 #include <fa/kernel/attention_rest.h>
 #endif
 
+#include <fa/kernel/attention_walk_loop.h>
+
 /* What a worker shares: tiles, and what the mask says of the next tiles. O takes Q's place in the end. */
 typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
     FA__WITH_COLUMNS(FA__LOOP(_column_room) columns;)
-#if FA__HAS_MASK /* of one size for each way to judge tiles: the host does not know the target */
-    uint32_t visit[FA__WORDS], full[FA__WORDS];
+#if FA__HAS_MASK
+    FA__LOOP(_judged) judged;
 #endif
 } FA__LOOP(_shared);
 enum { /* bytes of a stage */
     FA__LOOP(_stage_bytes) = sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile)) + FA__WITH_COLUMNS(FA__LOOP(_column_stage_bytes) +) 0
 };
-
-/* ---- the walk over the tiles of a row of blocks ---- */
-
-#include <fa/kernel/attention_walk.h>
-
-/* The block of queries, from the number of the thread block (FA__ANEW). */
-FA__FN fa_box FA__LOOP(_box_anew)(const FA__PARAMS *p) {
-    return FA__ATTN(__box)(p, (uint32_t)FA__OP(block_anew)(), FA_BLOCK_M);
-}
-
-#if FA__BY_WARPS
-/* The classes of the walk's first tiles, as many as there are bits in FA__WORDS. A tile's ids are looked at by all lanes of a warp, side
- * by side, where a lane by itself would read them far apart. All lanes go round as often as each other: redux waits for all. */
-FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box,
-                                   FA__LOOP(_shared) * shared, int thread) {
-    enum { FA__BATCH = 8 }; /* tiles whose loads do not wait for each other */
-    const int lane = thread % FA__LANES;
-    fa__ids of_queries =
-        FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane);
-    of_queries = FA__LOOP(_ids_of_warp)(of_queries);
-    for (int word = thread / FA__LANES; word < FA__WORDS && word * FA__LANES < walk->count; word += FA_WARPS) {
-        const int first = word * FA__LANES, tile = FA__LOOP(_walk_tile)(walk, first + lane);
-        fa__ids of_keys = of_queries;
-        for (int j = 0; j < FA__LANES && first + j < walk->count; j += FA__BATCH) {
-            fa__ids of[FA__BATCH];
-            FA__UNROLL
-            for (int k = 0; k < FA__BATCH; k++) {
-                int key0 = FA__LOOP(_walk_tile)(walk, fa__min(first + j + k, walk->count - 1)) * FA_BLOCK_N;
-                of[k] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), key0, p->args.seqlen_k - 1, FA_BLOCK_N, lane);
-            }
-            FA__UNROLL
-            for (int k = 0; k < FA__BATCH; k++) {
-                of[k] = FA__LOOP(_ids_of_warp)(of[k]);
-                if (j + k == lane) of_keys = of[k];
-            }
-        }
-        fa_tile_class of = FA_EMPTY;
-        if (first + lane < walk->count) {
-            box.keys = fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
-            of = fa__document_class(box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
-        }
-        uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
-        shared->visit[word] = visit;
-        shared->full[word] = full;
-    }
-    FA__OP(barrier)();
-}
-#endif
-
-/* The next tile that holds a visible element, or -1. */
-FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared,
-                                int thread) {
-#if FA__JUDGES_MANY
-    while (!walk->visit) {
-#if FA__ANEW /* what was known of the walk besides the next tiles, too */
-        FA__LOOP(_walk) start;
-        box = FA__LOOP(_box_anew)(p);
-        FA__LOOP(_walk_start)(&start, p, box);
-        walk->begin = start.begin;
-        walk->count = start.count;
-#endif
-        walk->word += FA__LANES;
-        if (walk->word >= walk->count) return -1;
-        int word = walk->word / FA__LANES, judged = FA__BY_WARPS && word < FA__WORDS;
-        if (!judged) word %= FA_WARPS;
-        if (!judged && word == 0) {
-            int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
-            fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
-            uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
-            FA__OP(barrier)(); /* the last words have been read */
-            shared->visit[thread / FA__LANES] = visit;
-            shared->full[thread / FA__LANES] = full;
-            FA__OP(barrier)();
-        }
-        walk->visit = shared->visit[word];
-        walk->full = shared->full[word];
-    }
-    return FA__LOOP(_walk_take)(walk);
-#else
-    (void)p, (void)box, (void)shared, (void)thread;
-    int i = walk->word + FA__LANES;
-    walk->word++;
-    if (i >= walk->count) return -1;
-    int tile = FA__LOOP(_walk_tile)(walk, i);
-    walk->masked = FA__HAS_MASK && FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) != FA_FULL;
-    return tile;
-#endif
-}
 
 /* ---- the schedule ---- */
 
@@ -210,9 +113,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
     FA__LOOP(_walk_start)(&walk, p, box);
 #if FA__BY_WARPS
-    if (walk.count > 0) FA__LOOP(_judge_first)(&walk, p, box, shared, thread);
+    if (walk.count > 0) FA__LOOP(_judge_first)(&walk, p, box, FA__JUDGED(shared), thread);
 #endif
-    int tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
+    int tile = FA__LOOP(_walk_next)(&walk, p, box, FA__JUDGED(shared), thread);
     if (tile >= 0) {
         if (!FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, thread);
         k_block.row = v_block.row = tile * FA_BLOCK_N;
@@ -256,7 +159,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         if (!FA__TWO) FA__LOOP(_ktile_split)(&shared->k[0], thread);
 #endif
         FA__OP(barrier)(); /* K (and with two stages V) has landed for all; all have left the tile before */
-        tile = FA__LOOP(_walk_next)(&walk, p, box, shared, thread);
+        tile = FA__LOOP(_walk_next)(&walk, p, box, FA__JUDGED(shared), thread);
         k_block.row = tile * FA_BLOCK_N;
         k_block.rows = tile >= 0 ? a->seqlen_k : 0; /* no next tile: nothing is read */
         v_block.row = FA__TWO ? k_block.row : key0;
@@ -399,7 +302,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__OP(barrier)();
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }
-#undef FA__JUDGES_MANY
+#undef FA__JUDGED
 #undef FA__WORDS
 #undef FA__BY_WARPS
 #undef FA__LINES

@@ -59,7 +59,7 @@
  * more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
-/* Where a mask and a hook meet, addresses want registers: 1 if the hook may have some, 2 if it has, or the mask may. */
+/* Where a mask and a hook meet, addresses want registers: 1 if the hook may read memory, 2 if it does, or the mask may. */
 #if !FA__HAS_MASK || !FA__HAS_SCORE || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS

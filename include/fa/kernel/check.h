@@ -14,7 +14,7 @@
 typedef struct fa__instance {
     const char *name;
     int head_dim, head_dim_v, element_bytes, dtype;
-    unsigned needs; /* FA__NEEDS_... of its shipped mask and score hook */
+    unsigned needs; /* FA__NEED_... of its shipped mask and score hook */
     int has_user;
 } fa__instance;
 

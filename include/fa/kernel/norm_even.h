@@ -129,7 +129,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     FA__ROLL
     for (int r = 0; r < rows; r++) { /* each in the place of the first: the code is there once */
         float first = mean[0], of_first = squares[0];
-        FA__LOOP(_reduce_warps_moments_of)(p->inverse_cols, number, &first, &of_first, team, place->shared);
+        FA__LOOP(_reduce__warps_moments_of)(p->inverse_cols, number, &first, &of_first, team, place->shared);
         FA__UNROLL
         for (int i = 1; i < rows; i++) mean[i - 1] = mean[i], squares[i - 1] = squares[i];
         mean[rows - 1] = first, squares[rows - 1] = of_first;
@@ -181,7 +181,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         if (turns == 1) return;
         FA__UNROLL
         for (int r = 0; r < rows; r++) {
-            if (words) FA__LOOP(_row_skip)(&from[r].held, together);
+            if (words) FA__LOOP(_row__skip)(&from[r].held, together);
             FA__UNROLL
             for (int i = 0; !words && i < together * FA__LENGTH; i++) kept[r][i] = kept[r][together * FA__LENGTH + i];
         }

@@ -7,12 +7,6 @@
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows_launch.h>
 
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
-#define FA__ROW_COLS(bytes) ((bytes) / 2)
-#else
-#define FA__ROW_COLS(bytes) ((bytes) / 4)
-#endif
-
 /* What a thread holds of a piece of a row in the forward. */
 #if FA__ONCE_FORWARD
 #define FA__FORWARD_BYTES FA__ONCE_BYTES
@@ -115,8 +109,9 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
                                 sizeof(FA__ROWS(_slots_reduce_shared)), stream);
 #endif
 }
-#undef FA__ROW_COLS
 #undef FA__FORWARD_BYTES
+#undef FA__RESIDENT_THREADS
+#undef FA__FITTING
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY
 #undef FA__ROWS_KERNEL

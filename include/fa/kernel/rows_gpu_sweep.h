@@ -14,12 +14,6 @@
 #include <fa/kernel/rows_launch.h>
 #include <fa/kernel/rows_sweep.h>
 
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
-#define FA__ROW_COLS(bytes) ((bytes) / 2)
-#else
-#define FA__ROW_COLS(bytes) ((bytes) / 4)
-#endif
-
 /* ---- forward ---- */
 
 #define FA__VARIANT _held
@@ -225,7 +219,8 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__LONG_BYTES
 #undef FA__PAIR_BYTES
 #undef FA__PAIR_BLOCK_BYTES
-#undef FA__ROW_COLS
+#undef FA__RESIDENT_THREADS
+#undef FA__FITTING
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY
 #undef FA__ROWS_KERNEL

@@ -10,6 +10,9 @@
 #include <fa/kernel/rows.h>
 
 /** @cond PRIVATE */
+/* Elements of the instance's type in so many bytes. */
+#define FA__ROW_COLS(bytes) ((bytes) / (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 ? 2 : 4))
+
 /* Rows in registers. Bytes that a thread reads before it uses them, of all tensors together: four loads of 16 bytes; and
  * of each of `tensors`. The largest team, of a block, of which two fit in a processor; smaller teams are together in blocks of
  * that size if they are within warps (a softmax of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */

@@ -6,8 +6,8 @@
  * that differ carry the set's number at their end: FA__CPU_OP(name) is the one for FA__ISA.
  *
  *   vec     a vector of floats, which may alias any array of floats
- *   splat   a vector of equal elements
  *   any     the same at any address
+ *   splat   a vector of equal elements
  *   bits    its bits as integers
  *   fma     a * b + c, in one rounding where the set has that; c's register is reused
  *   horner  the same, where p's register is
@@ -120,8 +120,8 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 #define FA__CPU_FUSED(isa) ((isa) != FA__ISA_BASE)
 #endif
 
-/* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base,
- * avx2, avx512) asks for a lesser one, which is how the tests reach all of them. */
+/* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base
+ * or avx2) asks for a lesser one, which is how the tests reach all of them. */
 static FA_UNUSED int fa__cpu_isa(void) {
     int isa = FA__ISA_BASE;
 #if defined(__x86_64__)
@@ -236,7 +236,8 @@ FA__CPU_INLINE(0) void fa_cpu_put_bf16_0(fa_bf16 *to, fa_cpu_vec_0 a, fa_cpu_vec
 FA__CPU_INLINE(0) void fa_cpu_stream_0(void *to, const void *from) {
 #if defined(__x86_64__)
     for (int i = 0; i < 4; i++) {
-        fa_cpu_vec_0 v = ((const fa_cpu_any_0 *)from)[i];
+        fa_cpu_vec_0 v;
+        memcpy(&v, (const char *)from + i * sizeof v, sizeof v); /* halves may lie where no float would */
         __asm__ volatile("movntps %1, %0" : "=m"(((fa_cpu_vec_0 *)to)[i]) : "x"(v));
     }
 #else
@@ -508,12 +509,14 @@ FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec
 
 FA__CPU_INLINE(1) void fa_cpu_stream_1(void *to, const void *from) {
     for (int i = 0; i < 2; i++) {
-        fa_cpu_vec_1 v = ((const fa_cpu_any_1 *)from)[i];
+        fa_cpu_vec_1 v;
+        memcpy(&v, (const char *)from + i * sizeof v, sizeof v);
         __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[i]) : "x"(v));
     }
 }
 FA__CPU_INLINE(2) void fa_cpu_stream_2(void *to, const void *from) {
-    fa_cpu_vec_2 v = *(const fa_cpu_any_2 *)from;
+    fa_cpu_vec_2 v;
+    memcpy(&v, from, sizeof v);
     __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(v));
 }
 FA__CPU_INLINE(2) void fa_cpu_narrow_2(fa_f16 *to, const float *from) {

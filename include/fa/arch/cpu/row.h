@@ -229,10 +229,6 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
     (void)slots, (void)v;
     held->fill = fill;
 }
-FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
-    (void)slots;
-    held->fill = fill;
-}
 FA__FN void FA__ROW(_wait)(void) {}
 FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     (void)v;

@@ -2,8 +2,9 @@
  * @file sm80/ops.h
  * @brief The instruction layer of GPUs from sm_80 on: one small function a machine instruction.
  *
- * With math.h of this folder, the only place with inline assembly; tests/simulator has another machine in their place. Names follow the PTX ISA; every function is called by whole, converged
- * warps unless it says otherwise. Shared-memory addresses are 32-bit offsets in the shared window.
+ * With math.h and convert.h of this folder and sm90/ops.h, the only place with inline assembly for GPUs; tests/simulator has another
+ * machine in their place. Names follow the PTX ISA; every function is called by whole, converged warps unless it says otherwise.
+ * Shared-memory addresses are 32-bit offsets in the shared window.
  */
 #ifndef FA_ARCH_SM80_OPS_H
 #define FA_ARCH_SM80_OPS_H

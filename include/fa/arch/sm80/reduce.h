@@ -266,7 +266,7 @@ FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, f
     FA__RED(__merge_warps)(count, mean, squares, team, shared, 0, 0.0f);
 }
 /* The same for a team of `1 / inverse` numbers. */
-FA__FN void FA__RED(_warps_moments_of)(float inverse, float count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+FA__FN void FA__RED(__warps_moments_of)(float inverse, float count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
     FA__RED(__merge_warps)(&count, mean, squares, team, shared, 1, inverse);
 }
 FA__FN void FA__RED(_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {

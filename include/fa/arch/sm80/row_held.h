@@ -26,7 +26,7 @@ FA__FN void FA__ROW(_renew)(FA__ROW(_held) * held, int none) {
     for (int i = 0; i < FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++) held->raw[i] ^= (uint32_t)none;
 }
 /* Then piece `pieces` is number 0, and so on. */
-FA__FN void FA__ROW(_skip)(FA__ROW(_held) * held, int pieces) {
+FA__FN void FA__ROW(__skip)(FA__ROW(_held) * held, int pieces) {
     FA__UNROLL
     for (int i = FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces; i < FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++)
         held->raw[i - FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces] = held->raw[i];
@@ -57,13 +57,10 @@ typedef struct FA__ROW(_held) {
 FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     return (size_t)FA__ROW(_pieces)(v) * FA__ROW(_VECTORS) * blockDim.x * 16;
 }
-FA__FN void FA__ROW(_reach)(FA__ROW(_held) * held, void *slots, float fill) {
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
     held->fill = FA__ROW(__fill)(fill);
     held->apart = (int)blockDim.x;
     held->slots = FA_PIECES > 0 || slots ? (uint4 *)slots + threadIdx.x : NULL;
-}
-FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
-    FA__ROW(_reach)(held, slots, fill);
     if (FA_PIECES == 0 && !slots) return;
     const int pieces = (int)FA__ROW(_pieces)(v), vectors = pieces * FA__ROW(_VECTORS);
     const int64_t stop = v->cols == 0 ? 0 : v->cols + v->shift;

@@ -9,7 +9,6 @@
 enum {
     FA__TILE(_PITCH) = FA__SM80_PITCH(FA_COLS, (int)sizeof(FA__ELEMENT)), /* bytes from row to row */
     FA__TILE(_UNITS) = FA__SM80_UNITS(FA_COLS, (int)sizeof(FA__ELEMENT)), /* 16-byte units of a row that are filled */
-    FA__TILE(_PADDING) = FA__SM80_PADDED(FA_COLS, (int)sizeof(FA__ELEMENT)) - FA_COLS, /* columns of zeros among them */
 };
 
 typedef struct FA__TILE(_tile) {

@@ -1,0 +1,11 @@
+/* user.h: the struct of an instance with FA_USER_ARGS among the parameters `p` of its kernel, and what its hooks are given. There it lies as
+ * bytes, so that C++ need not be able to construct it: it may have constant members, or default ones. */
+#if defined(FA_USER_ARGS)
+#define FA__HAS_USER 1
+#define FA__USER(p) ((const FA_USER_ARGS *)(const void *)(p)->user)
+#define FA__USER_BYTES unsigned char user[sizeof(FA_USER_ARGS)] __attribute__((aligned(__alignof__(FA_USER_ARGS))));
+#else
+#define FA__HAS_USER 0
+#define FA__USER(p) ((const FA_USER_ARGS *)0)
+#define FA__USER_BYTES
+#endif
