@@ -148,7 +148,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
               "%s: softcap is %g: between 1e-30 and 1e30 is needed (0 means none)", name, (double)a->softcap);
     const fa__matrix_use all[] = {{"logits", a->logits, 1, 0}, {"d_logits", a->d_logits, backward, 1}};
     if ((status = fa__check_matrices(name, all, 2, a->rows, a->cols, bytes)) != FA_OK) return status;
-    FA__CHECK(backward || !a->loss || a->loss != a->lse, "%s: loss and lse are both %p: two arrays are needed", name, (void *)a->lse);
+    if (!backward && (status = fa__check_arrays(name, "loss", a->loss, "lse", a->lse, a->rows, 4)) != FA_OK) return status;
     const struct {
         const char *name;
         const void *data;

@@ -747,8 +747,9 @@ static void errors(const kind *k, rng *r) {
     FRESH, ARGS.d_x = ARGS.d_y, ARGS.d_x.stride_row++, fails(&p, k, 1, "d_x is written in place of d_y", "the same is needed");
     FRESH, ARGS.y.stride_row = INT64_MAX, fails(&p, k, 0, "y.stride_row is 9223372036854775807", "more than 2^48 elements");
     if (k->centered) {
-        FRESH, ARGS.mean = ARGS.rstd, fails(&p, k, 0, "mean and rstd are both", "two arrays");
-        FRESH, ARGS.d_beta = ARGS.d_gamma, fails(&p, k, 1, "d_gamma and d_beta are both", "two arrays");
+        FRESH, ARGS.mean = ARGS.rstd, fails(&p, k, 0, "share memory", "two arrays");
+        FRESH, ARGS.mean = ARGS.rstd + 1, fails(&p, k, 0, "and rstd, at", "two arrays");
+        FRESH, ARGS.d_beta = ARGS.d_gamma, fails(&p, k, 1, "share memory", "two arrays");
     }
     FRESH, ARGS.d_x.data = ARGS.d_residual.data, fails(&p, k, 1, "d_x.data and d_residual.data are both", "two matrices");
     FRESH, ARGS.sum.data = NULL, fails(&p, k, 1, "sum.data is NULL", "dropout or a residual");

@@ -73,8 +73,8 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
         FA__CHECK((uintptr_t)vectors[i].data % (uintptr_t)vectors[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name,
                   vectors[i].name, vectors[i].data, vectors[i].bytes);
 #if FA__CENTERED
-    FA__CHECK(!a->mean || a->mean != a->rstd, "%s: mean and rstd are both %p: two arrays are needed", name, (void *)a->mean);
-    FA__CHECK(!a->d_gamma || a->d_gamma != a->d_beta, "%s: d_gamma and d_beta are both %p: two arrays are needed", name, (void *)a->d_gamma);
+    if (!backward && (status = fa__check_arrays(name, "mean", a->mean, "rstd", a->rstd, a->rows, 4)) != FA_OK) return status;
+    if (backward && (status = fa__check_arrays(name, "d_gamma", a->d_gamma, "d_beta", a->d_beta, a->cols, weight_bytes)) != FA_OK) return status;
 #endif
     memset(p, 0, sizeof *p);
     p->rows.rows = a->rows;

@@ -128,6 +128,14 @@ FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *
         }
     return FA_OK;
 }
+/* That two results of so many elements, either of which may be NULL, have memory of their own. */
+FA__CALLED fa_status fa__check_arrays(const char *name, const char *a_name, const void *a, const char *b_name, const void *b, int64_t count,
+                                      int element_bytes) {
+    uintptr_t apart = (uintptr_t)a < (uintptr_t)b ? (uintptr_t)b - (uintptr_t)a : (uintptr_t)a - (uintptr_t)b;
+    FA__CHECK(!a || !b || (apart > 0 && apart / (uintptr_t)element_bytes >= (uintptr_t)count),
+              "%s: %s, at %p, and %s, at %p, share memory: two arrays of %lld elements are needed", name, a_name, a, b_name, b, (long long)count);
+    return FA_OK;
+}
 /* Element (row, col) of a matrix, or something that is not looked at if there is none. */
 FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t element_bytes) {
     return (void *)((uintptr_t)m->data + (uintptr_t)((row * m->stride_row + col) * (int64_t)element_bytes));
