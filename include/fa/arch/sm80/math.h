@@ -56,14 +56,11 @@ FA_HOOK float fa__log(float x) {
     return y * FA__LN_2;
 }
 FA_HOOK float fa__log_accurate(float x) { return logf(x); } /* 1 unit in the last place, without --use_fast_math */
-/* For half-precision inputs one instruction (relative error 2^-11), else the accurate one. */
-FA_HOOK float fa__tanh(float x, int dtype) {
-    if (dtype == FA_F16 || dtype == FA_BF16) {
-        float y;
-        asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-        return y;
-    }
-    return fa__tanh_accurate(x);
+/* tanh.approx: relative error 2^-11 (PTX ISA, tanh). */
+FA_HOOK float fa__tanh_approximate(float x) {
+    float y;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 /** @endcond */
 

@@ -16,6 +16,6 @@ FA_HOOK float fa__reciprocal(float x) { return simulated_flush(1.0f / simulated_
 FA_HOOK float fa__rsqrt(float x) { return 1.0f / sqrtf(x); }
 FA_HOOK float fa__log(float x) { return log2f(simulated_flush(x)) * FA__LN_2; }
 FA_HOOK float fa__log_accurate(float x) { return logf(x); }
-FA_HOOK float fa__tanh(float x, int dtype) { return dtype == FA_F16 || dtype == FA_BF16 ? tanhf(x) : fa__tanh_accurate(x); }
+FA_HOOK float fa__tanh_approximate(float x) { return tanhf(x); }
 
 #endif
