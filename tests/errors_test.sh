@@ -219,6 +219,7 @@ primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "ro
 for macro in FA_KEEP FA_PIECES FA_WHOLE; do
     primitive row.h "$tile" '#define FA_COLS 16' "#define $macro -3"; rejects cc "row.h with $macro -3" "bad: $macro"
 done
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_WHOLE 2'; accepts cc "row.h with FA_WHOLE 2, which is for GPUs"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_WHOLE 3'; rejects cc "row.h with FA_WHOLE 3" "bad: FA_WHOLE is 3: 0, for any rows, 1 or 2 is needed"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_KEEP 0'; rejects cc "row.h with FA_KEEP 0" "bad: FA_KEEP, the pieces that may be kept as floats, is 0: 1 or more"
 primitive reduce.h; rejects cc "reduce.h without FA_NAME" "fa: define FA_NAME"

@@ -197,8 +197,8 @@ FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale
     return FA__OP(any)(raised);
 }
 
-/** Second part of NAME_update(), if NAME_exceeds() has not said no: raises each maximum that the tile exceeds by more than a little. Returns whether any was, on a
- *  GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
+/** Second part of NAME_update(), if NAME_exceeds() has not said no: raises each maximum that the tile exceeds by more than a little.
+ *  Returns whether any was, on a GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
 FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha) {
     return FA__SM(_raise_by)(state, s, scale_log2, alpha, 1);
 }

@@ -70,8 +70,8 @@ static void print_row(int number, const row *r) {
 
 /* Shipped hooks of half types, the way schedules tell them apart: tiles are taken in two parts or one, in an odd number of steps, with Q in registers or not. */
 static void print_hooks(void) {
-    int rows = 0;
     static const int dims[] = {64, 80, 96, 112, 128, 256}, of_scores[] = {1, 2, 3, 4};
+    int rows = 0;
     for (int mask = 0; mask < 2; mask++)
         for (int dim = 0; dim < 6; dim++)
             for (int score = 0; score < 4; score++) {
