@@ -38,7 +38,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "packed"]
+VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "packed"]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
 
@@ -180,7 +180,7 @@ class Cell:
         self.prefix = torch.full((self.batch,), seqlen // 2, device=device, dtype=torch.int32)
         self.key_bias = torch.randn(self.heads, seqlen, generator=generator, device=device)
         self.bias = (
-            torch.randn(seqlen, seqlen, generator=generator, device=device).to(kind) if variant == "bias" else None
+            torch.randn(seqlen, seqlen, generator=generator, device=device).to(kind) if variant in ("bias", "causalbias") else None
         )
 
     def args(self):
@@ -210,20 +210,20 @@ class Cell:
             a.workspace, a.workspace_bytes = self.workspace.data_ptr(), 16
         if self.variant == "keybias":
             a.key_bias, a.key_bias_stride_head = self.key_bias.data_ptr(), self.seqlen
-        if self.variant == "bias":
+        if self.variant in ("bias", "causalbias"):
             a.bias, a.bias_stride_query = self.bias.data_ptr(), self.seqlen
         return a
 
     def operations(self):
         full = 4.0 * self.batch * self.heads * self.seqlen**2 * self.dim
-        if self.variant in ("causal", "causalalibi"):
+        if self.variant in ("causal", "causalalibi", "causalbias"):
             return full / 2
         seen = sum(end - begin for begin, end in map(self.visible_keys, range(self.seqlen)))
         return full * seen / self.seqlen**2
 
     def visible_keys(self, query):
         """First and last key (exclusive) that a query sees: every mask here shows an interval."""
-        if self.variant in ("causal", "causalalibi"):
+        if self.variant in ("causal", "causalalibi", "causalbias"):
             return 0, query + 1
         if self.variant == "window":
             return max(0, query - self.part + 1), query + 1
@@ -252,7 +252,7 @@ class Cell:
             scores = scores - (self.slopes[h].to(scores.dtype) * (keys[None, :] - rows[:, None]).abs().to(scores.dtype))
         elif self.variant == "softcap":
             scores = 30.0 * torch.tanh(scores / 30.0)
-        elif self.variant == "bias":
+        elif self.variant in ("bias", "causalbias"):
             scores = scores + self.bias[rows].to(scores.dtype)
         elif self.variant == "keybias":
             scores = scores + self.key_bias[h][None, :].to(scores.dtype)
@@ -338,6 +338,7 @@ def flex(cell):
     masks = {
         "causal": lambda b, h, q, k: q >= k,
         "causalalibi": lambda b, h, q, k: q >= k,
+        "causalbias": lambda b, h, q, k: q >= k,
         "window": lambda b, h, q, k: (q >= k) & (q - k < part),
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
@@ -348,6 +349,7 @@ def flex(cell):
         "causalalibi": lambda s, b, h, q, k: s - slopes[h] * (q - k),
         "softcap": lambda s, b, h, q, k: 30.0 * torch.tanh(s / 30.0),
         "bias": lambda s, b, h, q, k: s + cell.bias[q, k],
+        "causalbias": lambda s, b, h, q, k: s + cell.bias[q, k],
         "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
         "own": lambda s, b, h, q, k: s + 1e-4 * (k - q),
     }

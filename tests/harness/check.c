@@ -204,6 +204,7 @@ static void random_parameters(const instance *of, shape *s, rng *r) {
     s->share_bias_batch = rng_one_in(r, 3);
     s->share_bias_head = rng_one_in(r, 3);
     s->share_bias_query = rng_one_in(r, 4);
+    s->pad_bias = rng_one_in(r, 2);
     s->threads = rng_int(r, 1, 3);
     s->without_lse = rng_one_in(r, 5);
     s->spread = rng_one_in(r, 4) ? 8 : 1;

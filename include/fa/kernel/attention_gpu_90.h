@@ -76,6 +76,10 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
     if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+#if FA__BIAS_TILES
+    launch.bias_comes = FA__LOOP(_bias_mappable)(&launch.p);
+    if (launch.bias_comes && (status = FA__LOOP(_bias_map)(&launch.bias, &launch.p)) != FA_OK) return status;
+#endif
     const uint32_t blocks = FA__LOOP(_blocks_of)(&launch.p, &status);
     if (status != FA_OK) return status;
     FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);

@@ -63,9 +63,6 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
 #endif
     (void)box;
-#if FA__ADDENDS
-    full = full && FA__LOOP(_fetchable)(p);
-#endif
 #if FA__COLUMNS == 1
     full = full && !FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N);
 #endif

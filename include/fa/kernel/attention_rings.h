@@ -10,7 +10,13 @@ enum {
     /* What is small: barriers, notes and blocks; columns; what the planner remembers. */
     FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
-    FA__LOOP(_taken) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
+    FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
+#if FA__BIAS_TILES
+    FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_tile_BYTES) <= 227 * 1024 ? 2 : 1,
+    FA__LOOP(_taken) = FA__LOOP(_least) + FA__LOOP(_bias_stages) * FA__LOOP(_bias_tile_BYTES),
+#else
+    FA__LOOP(_taken) = FA__LOOP(_least),
+#endif
     /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
     FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
@@ -56,9 +62,15 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
+#if FA__BIAS_TILES
+    unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((aligned(1024)));
+#endif
     unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((aligned(1024)));
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
+#if FA__BIAS_TILES
+    FA__LOOP(_pair) of_bias[FA__LOOP(_bias_stages)];
+#endif
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     FA__LOOP(_note) note[FA__LOOP(_notes)];
 #if FA__REMEMBERS

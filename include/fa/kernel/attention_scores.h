@@ -16,14 +16,14 @@ FA__FN float FA__LOOP(_to_natural)(const FA__PARAMS *p) { return FA__COLUMNS ? f
 FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance,
                                    int masked, int edge) {
     int last_key = p->args.seqlen_k - 1;
-#if FA__HAS_SCORE || FA__HAS_MASK
+#if FA__HOOKED || FA__HAS_MASK
     at.query = query;
     at.key = edge && key > last_key ? last_key : key;
     at.distance = distance;
 #else
     (void)at, (void)query, (void)distance;
 #endif
-#if FA__HAS_SCORE
+#if FA__HOOKED
     at.checked = FA__SCORE_NEEDS != 0;
     x = FA__SCORE_OF(p, x, at);
 #endif
@@ -105,20 +105,20 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
     uint32_t own[(FA__PART_N + 31) / 32];
     if (masked && FA__LOOP(_own_keys)(own, p, box, key0, thread)) {
-        if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
+        if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
         FA__LOOP(_hide)(s, own, thread);
     } else
 #endif
     if (masked && key0 + FA__PART_N > p->args.seqlen_k) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 1, thread);
 #if FA__BANDED
     else if (masked) {
-        if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
+        if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
         FA__LOOP(_hide_band)(s, p, box, key0, thread);
     }
 #else
     else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
 #endif
-    else if (FA__HAS_SCORE) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
+    else if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
 #if FA__MASK_NEEDS & FA__WITH_CAUSAL
     if (masked) FA__LOOP(_hide_later)(s, p, box, key0, thread);
 #endif

@@ -23,6 +23,13 @@
 #define FA__HAS_SCORE 0
 #define FA__SCORE_NEEDS 0
 #endif
+/* A bias comes in tiles (attention_bias_tiles.h): a hook, but none that asks for each score. */
+#if FA__ARCH == 90 && FA__SCORE_NEEDS == FA__NEED_BIAS
+#define FA__BIAS_TILES 1
+#else
+#define FA__BIAS_TILES 0
+#endif
+#define FA__HOOKED (FA__HAS_SCORE && !FA__BIAS_TILES)
 
 #if FA_HEAD_DIM > FA_HEAD_DIM_V
 #define FA__WIDEST FA_HEAD_DIM
@@ -60,7 +67,7 @@
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
 /* Where a mask and a hook meet, addresses want registers: 1 if the hook may read memory, 2 if it does, or the mask may. */
-#if !FA__HAS_MASK || !FA__HAS_SCORE || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
+#if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
 #define FA__TABLE_CROWDED 1
@@ -70,7 +77,7 @@
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
  * diagonal, and what reads memory for every score, or judges tiles by it, wants more registers. */
-#if (FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE)
+#if !FA__BIAS_TILES && ((FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
 #define FA__TABLE_LONG_FROM 3072
 #else
 #define FA__TABLE_LONG_FROM 0
@@ -82,9 +89,9 @@
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
-#if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE) || (!FA__HAS_MASK && FA__SCORE_NEEDS == FA__NEED_BIAS)
+#if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE)
 #define FA__TABLE_N 96
-#elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= 40 : FA__COLUMNS == 1 && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
+#elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == 1 && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
 #define FA__TABLE_N 112 /* where 128 spill (FA__APART is another cure) */
 #else
 #define FA__TABLE_N 128
@@ -100,7 +107,9 @@
 #endif
 #elif FA__WIDEST <= 192
 #define FA__TABLE_LONG_FROM 0
-#if FA__TABLE_CROWDED == 2
+#if FA__BIAS_TILES
+#define FA__TABLE_N 64
+#elif FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 80
 #else
 #define FA__TABLE_N 96

@@ -6,6 +6,8 @@
 #define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
 #endif
 #undef FA__COLUMNS
+#undef FA__BIAS_TILES
+#undef FA__HOOKED
 #undef FA__WIDEST
 #undef FA__BEFORE_90
 #undef FA__MASK_READS

@@ -53,9 +53,9 @@
  * spills. */
 #define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
 
-/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. A bias wider
- * than 64 loses 10% by it. */
-#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 64))
+/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. With a bias
+ * wider than 128, or than 64 under a mask, it is 1 to 3% slower. */
+#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__BIAS_TILES && FA__WIDEST > (FA__HAS_MASK ? 64 : 128)))
 
 /* Whether it is asked only when a maximum changes whether it is large: 1 to 2% faster, but with hooks, at head dimension 128, 10% slower,
  * because the assembler orders the exponentials otherwise. */
@@ -72,7 +72,7 @@
 
 /* Whether a tile of keys that is not there before the exponentials is waited for behind them, which also lets the assembler begin
  * with them while P V runs: no branch is in between. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
-#define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HAS_SCORE))
+#define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HOOKED))
 
 /* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster where a mask is, and there are two
  * warpgroups. */
@@ -89,7 +89,9 @@
 #define FA_WARPS 4
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
-#include <fa/kernel/attention_addends.h>
+#if FA__BIAS_TILES
+#include <fa/kernel/attention_bias_tiles.h>
+#endif
 #if FA__COLUMNS
 #include <fa/kernel/attention_columns.h>
 #endif
@@ -100,6 +102,10 @@
 /* What a launch is given: parameters, maps of the tensors, and the order. */
 typedef struct FA__LOOP(_launch) {
     fa_tensor_map q, k, v, o;
+#if FA__BIAS_TILES
+    fa_tensor_map bias;
+    int bias_comes; /* by the copy engine */
+#endif
     FA__PARAMS p;
     FA__LOOP(_order) order;
 } FA__LOOP(_launch);
@@ -122,6 +128,10 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 #if FA__COLUMNS == 2
     const float scale = FA__LOOP(_column_scale)(&launch->p), by = fa__reciprocal(scale);
 #endif
+#if FA__BIAS_TILES
+    FA__LOOP(_place) bias_to = {0, 0};
+    int query = 0, blocks = 0;
+#endif
     for (;;) {
         FA__LOOP(_wait_full)(shared->of_notes, at);
         FA__LOOP(_note) note = shared->note[at.slot];
@@ -141,6 +151,15 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_ktile_source)
         from = {&launch->k, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
         if (lane == 0) FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
+#if FA__BIAS_TILES
+        if (note.word & FA__LOOP(_first)) query = shared->block[blocks++ % FA__LOOP(_blocks)].query;
+        if (launch->bias_comes) {
+            FA__LOOP(_wait_free)(shared->of_bias, bias_to);
+            FA__BRING(&shared->of_bias[bias_to.slot], _bias_tile_BYTES,
+                      FA__LOOP(_bias_load)(shared->bias[bias_to.slot], &launch->bias, from.row, query, note.head, note.batch, full));
+            FA__LOOP(_advance)(&bias_to, FA__LOOP(_bias_stages));
+        }
+#endif
         FA__LOOP(_advance)(&to, FA_STAGES);
         FA__LOOP(_advance)(&at, FA__LOOP(_notes));
     }
@@ -214,8 +233,9 @@ typedef struct FA__LOOP(_consumer) {
 #if FA__COLUMNS
     uint32_t rows; /* the address */
 #endif
-#if FA__ADDENDS
-    FA__LOOP(_addends) addends; /* of the next one, if its step is plain */
+#if FA__BIAS_TILES
+    int bias_comes;
+    FA__LOOP(_place) bias; /* ring */
 #endif
 } FA__LOOP(_consumer);
 
@@ -247,16 +267,30 @@ FA__FN int FA__LOOP(_await_tile)(const FA__LOOP(_consumer) * c) {
     return FA__LOOP(_note_of_next)(c);
 }
 
+#if FA__BIAS_TILES
+/* This warpgroup's rows of the next tile of the bias. */
+FA__FN unsigned char *FA__LOOP(_bias_of_next)(const FA__LOOP(_consumer) * c) {
+    return c->shared->bias[c->bias.slot] + c->group * 64 * FA__SM90_ROW_BYTES;
+}
+
+/* Adds it to the scores. */
+FA__FN void FA__LOOP(_take_bias)(FA__LOOP(_consumer) * c) {
+    if (c->bias_comes) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_bias, c->bias.slot, full), c->bias.phase);
+    FA__LOOP(_bias_add)(c->s.x, fa_sm90_shared_address(FA__LOOP(_bias_of_next)(c)), c->p->scale, c->thread);
+    fa_sm90_proxy_fence(); /* what the copy engine writes comes after what has been read here */
+    fa_sm90_warp_barrier();
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_bias, c->bias.slot, free), c->bias_comes && c->thread % FA__LANES == 0);
+    FA__LOOP(_advance)(&c->bias, FA__LOOP(_bias_stages));
+}
+#endif
+
 /* Hooks and the mask, where a tile needs them. */
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     int masked = plain ? 0 : c->note & FA__LOOP(_masked);
-    if (!FA__HAS_SCORE && !masked) return;
-#if FA__ADDENDS
-    if (plain) {
-        FA__LOOP(_add)(&c->addends, c->s.x, c->p);
-        return;
-    }
+#if FA__BIAS_TILES
+    FA__LOOP(_take_bias)(c);
 #endif
+    if (!FA__HOOKED && !masked) return;
 #if FA__COLUMNS == 1
     if (FA__LOOP(_crosses)(c->p, FA__LOOP(_part)(c, 0).queries, FA__LOOP(_first_key)(c->note)))
         FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, FA__LOOP(_first_key)(c->note), c->thread);
@@ -375,9 +409,9 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_confirm)(c);
     FA__LOOP(_softmax_state) before = c->state;
 
-#if FA__ADDENDS
-    if (plain)
-        FA__LOOP(_fetch)(&c->addends, c->p, FA__LOOP(_part)(c, 0), FA__LOOP(_first_key)(c->coming), c->thread);
+#if FA__BIAS_TILES
+    if (!c->bias_comes)
+        FA__LOOP(_bias_gather)(FA__LOOP(_bias_of_next)(c), c->p, FA__LOOP(_part)(c, 0), FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
@@ -471,6 +505,11 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     memset(&c->columns, 0, sizeof c->columns);
 #endif
 
+#if FA__BIAS_TILES
+    c->bias_comes = launch->bias_comes;
+    c->bias.slot = c->bias.phase = 0;
+#endif
+
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group);
     for (;;) {
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1);
@@ -516,6 +555,12 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
             fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_v[i].full), 1);
             fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_v[i].free), 128 * FA__LOOP(_groups));
         }
+#if FA__BIAS_TILES
+        for (int i = 0; i < FA__LOOP(_bias_stages); i++) {
+            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_bias[i].full), 1);
+            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_bias[i].free), 4 * FA__LOOP(_groups)); /* warps */
+        }
+#endif
         for (int i = 0; i < FA__LOOP(_notes); i++) {
             fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_notes[i].full), 1);
             fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_notes[i].free), FA__LOOP(_loaders));
@@ -546,7 +591,6 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__LATE_K
 #undef FA__APART
 #undef FA__COLUMNS_LATE
-#undef FA__ADDENDS
 #undef FA__LINES
 #undef FA__REMEMBERS
 #undef FA__GUESSES
