@@ -2,7 +2,8 @@
 # mutate.sh [NUMBER...]: puts the faults of tests/mutations.txt into copies of include/, one at a time, and runs the tests
 # that should notice, the likeliest first. Fails if a fault survives, does not compile, or no longer fits its file.
 # With numbers, only those. Needs what make test needs; without a GPU (GPU, GPU_ARCH: gpu.mk) faults in its files are looked for on the
-# simulated one, and those in files of sm_90a, which need a GPU of compute capability 9.0, are left out, and said.
+# simulated ones, and those in what these have of their own (ops.h of sm_80 and sm_90) are left out, and said; so are, with an older GPU, those
+# in files of sm_90a.
 CC=${CC:-cc}
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
@@ -70,6 +71,11 @@ on_simulator() {
     shift 2
     built $name "$CXX $SIMULATED" "$CXX" "$@" "$M/simulated_memory.o" "$M/simulated_machine.o"
 }
+on_simulator90() {
+    name="$1 $2"
+    shift 2
+    built $name "$CXX $SIMULATED_90" "$CXX" "$@" "$M/simulated_memory.o" "$M/simulated90_machine.o"
+}
 
 # suite N NAME: compiles and runs one suite. 0: all pass; 1: the fault is noticed; 2: does not compile.
 suite() {
@@ -78,6 +84,8 @@ suite() {
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     simulated_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
+    simulated90_forward) on_simulator90 "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
+    simulated90_contracts) on_simulator90 "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_*) on_simulator "$1" "$2" "tests/suites/${2#simulated_}.c" ;;
     gpu) on_gpu "$1" gpu "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
@@ -127,8 +135,12 @@ if [ "$1" = --one ]; then
                 suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_primitives | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
         esac
-        case $file in arch/sm90/cluster.h) ;; arch/sm90/* | mbarrier.h | kernel/tensor_map.h | kernel/attention_bias_tiles.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h)
-            [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
+        case $file in
+        arch/sm90/cluster.h) ;;
+        arch/sm90/ops.h | arch/sm90/wgmma.h | mbarrier.h) [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
+        arch/sm90/* | kernel/tensor_map.h | kernel/attention_bias_tiles.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h)
+            if [ -z "$GPU" ] && [ -n "$CXX" ]; then suites="simulated90_forward simulated90_contracts"
+            elif [ "$GPU_ARCH" != sm_90a ]; then suites= verdict="needs a GPU of compute capability 9.0"; fi ;;
         kernel/attention_columns.h) # of which the simulator shows a part
             [ "$GPU_ARCH" = sm_90a ] || [ -z "$GPU" ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         esac
@@ -140,7 +152,7 @@ if [ "$1" = --one ]; then
             esac
         done
     fi
-    case "$verdict $suites" in "SURVIVED simulated_"*) verdict="needs a GPU: the simulated one does not show it" ;; esac
+    case "$verdict $suites" in "SURVIVED simulated"*) verdict="needs a GPU: the simulated one does not show it" ;; esac
     echo "$verdict" >"$M/$n.verdict"
     printf '%3d %-30s %s: %s\n' "$n" "$file" "$(field "$n" why)" "$verdict"
     case $verdict in SURVIVED | DOES*) ;; *) rm -rf "${M:?}/$n" ;; esac
@@ -157,6 +169,7 @@ $CC $flags -Iinclude -c -o "$M/gpu_forward.o" tests/suites/forward.c || exit 1
 if [ -z "$GPU" ] && [ -n "$CXX" ]; then
     $CXX $SIMULATED -c -o "$M/simulated_memory.o" tests/harness/memory.c || exit 1
     $CXX $SIMULATOR -O2 -U_FORTIFY_SOURCE -c -o "$M/simulated_machine.o" tests/simulator/machine.cpp || exit 1
+    $CXX $SIMULATOR -DMACHINE_MAJOR=9 -O2 -U_FORTIFY_SOURCE -c -o "$M/simulated90_machine.o" tests/simulator/machine.cpp || exit 1
 fi
 if [ -n "$GPU" ]; then
     "$NVCC" -x cu -std=c++17 $gpu_code -w -Itests -c -o "$M/gpu_memory.o" tests/harness/memory.c || exit 1

@@ -150,33 +150,49 @@ $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/g
 
 # ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
 
-# Code for sm_80 whose instruction layer is in C++.
+# Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
 simulated     = row_softmax layernorm swiglu cross_entropy rope contracts $(some_chunks)
-simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%),$(T)/simulated_nothing)
+simulated_90  = contracts $(some_chunks)
+simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
 SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800
+SIMULATED_90  = $(subst =800,=900,$(SIMULATED)) -D__CUDA_ARCH_FEAT_SM90_ALL
 simulated_tls := $(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/null 2>&1 && echo -fno-extern-tls-init)
 simulator_headers := $(shell find tests/simulator -name '*.h')
-simulated_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/simulated/memory.o $(T)/simulated/machine.o
+simulated_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/simulated/memory.o
 
 $(T)/simulated/machine.o: tests/simulator/machine.cpp $(simulator_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SIMULATOR) -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $@ $<
+$(T)/simulated90/machine.o: tests/simulator/machine.cpp $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATOR) -DMACHINE_MAJOR=9 -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $@ $<
 $(T)/simulated/memory.o: tests/harness/memory.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
 $(T)/simulated/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
+$(T)/simulated90/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATED_90) -I$(INCLUDE) -c -o $@ $<
+$(T)/simulated90/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SIMULATED_90) -I$(INCLUDE) -c -o $@ $<
 $(T)/simulated/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
-$(T)/simulated_forward_%: $(T)/simulated/forward_%.o $(T)/forward.o $(simulated_harness)
+$(T)/simulated_forward_%: $(T)/simulated/forward_%.o $(T)/simulated/machine.o $(T)/forward.o $(simulated_harness)
 	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
 $(T)/simulated_contracts: $(T)/simulated/contracts_elsewhere.o
-$(T)/simulated_%: $(T)/simulated/%.o $(simulated_harness)
+$(T)/simulated_%: $(T)/simulated/%.o $(T)/simulated/machine.o $(simulated_harness)
+	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
+$(T)/simulated90_forward_%: $(T)/simulated90/forward_%.o $(T)/simulated90/machine.o $(T)/forward.o $(simulated_harness)
+	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
+$(T)/simulated90_contracts: $(T)/simulated90/contracts_elsewhere.o
+$(T)/simulated90_%: $(T)/simulated90/%.o $(T)/simulated90/machine.o $(simulated_harness)
 	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
 $(T)/simulated_nothing:
 	@mkdir -p $(@D)
@@ -201,4 +217,4 @@ sanitize:
 	@CC="$(CC)" sh tests/sanitize.sh $(sanitized)
 
 mutate: $(T)/pairs
-	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" SIMULATOR="$(SIMULATOR)" SIMULATED="$(SIMULATED)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)
+	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" SIMULATOR="$(SIMULATOR)" SIMULATED="$(SIMULATED)" SIMULATED_90="$(SIMULATED_90)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)

@@ -111,5 +111,4 @@ FA_API size_t FA__ROWS(_workspace)(const fa_rmsnorm_args *args) FA_UNUSED;
 #define FA__NORM_ARGS fa_rmsnorm_args
 #include <fa/kernel/norm.h>
 #endif
-#undef FA_WEIGHT_DTYPE
 #include <fa/kernel/rows_end.h>

@@ -175,6 +175,5 @@ FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {
 #include <fa/arch/unbind.h>
 FA__STRICT_END
 #endif
-#undef FA_ACTIVATION
 #undef FA_USER_ARGS
 #include <fa/kernel/rows_end.h>

@@ -204,7 +204,7 @@ static void random_parameters(const instance *of, shape *s, rng *r) {
     s->share_bias_batch = rng_one_in(r, 3);
     s->share_bias_head = rng_one_in(r, 3);
     s->share_bias_query = rng_one_in(r, 4);
-    s->pad_bias = rng_one_in(r, 2);
+    s->pad_bias = rng_int(r, 0, 2);
     s->threads = rng_int(r, 1, 3);
     s->without_lse = rng_one_in(r, 5);
     s->spread = rng_one_in(r, 4) ? 8 : 1;
@@ -240,6 +240,7 @@ int check_nasty_shape(const instance *of, int i, shape *s, rng *r) {
         {1, 1, 1, 65, 321},  /* more keys than queries */
         {2, 6, 2, 64, 64},   /* whole tiles */
         {1, 1, 1, 128, 256}, /* whole tiles, more keys */
+        {1, 2, 1, 200, 264}, /* several blocks of several tiles */
     };
     if (i >= (int)(sizeof sizes / sizeof *sizes)) return 0;
     *s = shape_plain(sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], sizes[i][4]);

@@ -106,9 +106,9 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
     }
     if (score == SCORE_bias) {
         int batches = s->share_bias_batch ? 1 : s->batch, heads = s->share_bias_head ? 1 : s->heads;
-        int64_t row = s->pad_bias ? (s->seqlen_k + 7) / 8 * 8 : s->seqlen_k, queries = s->share_bias_query ? 1 : s->seqlen_q, size = queries * row;
+        int64_t first = s->pad_bias == 2, row = s->pad_bias ? (s->seqlen_k + first + 7) / 8 * 8 : s->seqlen_k, queries = s->share_bias_query ? 1 : s->seqlen_q, size = queries * row;
         new_buffer(&p->bias, place, (size_t)(batches * heads * size * number_bytes(of->dtype)));
-        a->bias = p->bias.data;
+        a->bias = (const char *)p->bias.data + first * number_bytes(of->dtype);
         a->bias_stride_batch = s->share_bias_batch ? 0 : heads * size;
         a->bias_stride_head = s->share_bias_head ? 0 : size;
         a->bias_stride_query = s->share_bias_query ? 0 : row;
@@ -168,6 +168,12 @@ static void fill_documents(buffer *b, int rows, int batch, int kind, int first, 
     }
 }
 
+/* Whether element i of the memory of a bias is behind a row, or before it. */
+static int bias_is_padding(const shape *s, int64_t i) {
+    const int first = s->pad_bias == 2, row = (s->seqlen_k + first + 7) / 8 * 8;
+    return s->pad_bias && (i % row < first || i % row >= first + s->seqlen_k);
+}
+
 void problem_fill(problem *p, rng *r) {
     const shape *s = &p->shape;
     const fa_attention_args *a = &p->args;
@@ -179,7 +185,7 @@ void problem_fill(problem *p, rng *r) {
     fill_floats(&p->slopes, 0.2, 0.05, r);
     fill_floats(&p->key_bias, 0, 1, r);
     for (int64_t i = 0; i < (int64_t)(p->bias.bytes / (size_t)number_bytes(p->of.dtype)); i++)
-        number_store(p->bias.host, i, p->of.dtype, s->pad_bias && i % ((s->seqlen_k + 7) / 8 * 8) >= s->seqlen_k ? NAN : rng_normal(r));
+        number_store(p->bias.host, i, p->of.dtype, bias_is_padding(s, i) ? NAN : rng_normal(r));
     for (size_t i = 0; i < p->prefix.bytes / 4; i++)
         ((int *)(void *)p->prefix.host)[i] = rng_int(r, 0, s->seqlen_k);
     fill_documents(&p->document_q, s->seqlen_q, s->batch, s->documents, 0, r);

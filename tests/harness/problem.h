@@ -75,7 +75,7 @@ typedef struct shape {
     int window_left, window_right;
     int documents; /* 0: ids that do not decrease, 1: any order, 2: one document, 3: none of q's ids in k, 4: as 0, but longer ones */
     int share_bias_batch, share_bias_head, share_bias_query;
-    int pad_bias; /* rows of a bias begin at multiples of 16 bytes, with NaN in between */
+    int pad_bias; /* 1: rows of a bias begin at multiples of 16 bytes, 2: an element behind them; with NaN in between */
     int without_lse, without_workspace, threads;
     double spread; /* standard deviation of q: larger ones make softmax peaked */
 } shape;

@@ -43,7 +43,7 @@ double reference_score(const problem *p, double score, int b, int h, int i, int 
     case SCORE_softcap: return cap * tanh(score / cap);
     case SCORE_bias:
         at = b * a->bias_stride_batch + h * a->bias_stride_head + i * a->bias_stride_query + j;
-        return score + number_load(p->bias.host, at, p->of.dtype);
+        return score + number_load(p->bias.host, at + (p->shape.pad_bias == 2), p->of.dtype);
     case SCORE_key_bias:
         at = b * a->key_bias_stride_batch + h * a->key_bias_stride_head + j;
         return score + (double)((const float *)(const void *)p->key_bias.host)[at];

@@ -1,11 +1,15 @@
-/* machine.cpp: a GPU of compute capability 8.0 on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
+/* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR: or 9.0) on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
  * instruction layer replaced (include/), and run here.
  *
  * A block's threads are fibers that give each other the turn where a warp or the block meets. A thread runs as far as it can, and the order
- * of blocks, of warps and of lanes changes by chance, as does when a copy lands: at once, or only when it is waited for. So a barrier or a
- * wait that is missing is seen. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
+ * of blocks, of warps and of lanes changes by chance, as does when a copy lands, or a product is computed: at once, or only when it is waited
+ * for. So a barrier or a wait that is missing is seen, and threads that wait for each other are. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
  * There is no weak memory order, and no clock. */
 #include "machine.h"
+
+#ifndef MACHINE_MAJOR
+#define MACHINE_MAJOR 8
+#endif
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -14,21 +18,24 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <vector>
 
 enum {
-    PARAMETER_BYTES = 1024,
+    PARAMETER_BYTES = 4096,
     THREADS = 1024,
     STACK_BYTES = 256 * 1024,
     PAGE = 4096,
-    SHARED_OF_BLOCK = 163 * 1024,
-    SHARED_OF_PROCESSOR = 164 * 1024,
+    SHARED_OF_BLOCK = (MACHINE_MAJOR == 9 ? 227 : 163) * 1024,
+    SHARED_OF_PROCESSOR = SHARED_OF_BLOCK + 1024,
     PROCESSORS = 3,
     FENCE = 64, /* bytes behind a block's shared memory */
     COPIES = 256,
+    NAMED = 16, /* barriers of some of a block's threads */
+    BOX_BYTES = 128, /* of a row of a box */
     POISONED = 256 << 20 /* bytes; of more only what is used takes memory */
 };
 
@@ -54,12 +61,12 @@ static uint32_t chance(void) { /* xorshift64* (Vigna, arXiv 1402.6246) */
 
 /* ---- threads ---- */
 
-struct parameters {
+struct __align__(64) parameters {
     unsigned char bytes[PARAMETER_BYTES];
 };
 typedef void (*kernel_function)(parameters); /* of which a kernel reads what it has */
 
-enum thread_state { READY, MEETS_WARP, MEETS_BLOCK, ENDED };
+enum thread_state { READY, MEETS_WARP, MEETS_BLOCK, WAITS, ENDED };
 struct copy {
     unsigned char *to;
     const void *from;
@@ -71,6 +78,10 @@ struct thread {
     int is_started, shared, group, copies;
     thread_state state;
     copy later[COPIES];
+    std::function<int()> over; /* what it waits for */
+    std::deque<std::pair<int, std::function<void()>>> products; /* with their groups */
+    int product_group;
+    std::vector<std::function<void()>> stores;
 };
 static thread *all_threads[THREADS];
 static machine_words shown[THREADS / 32][2][32];
@@ -83,9 +94,16 @@ static void give_turn(thread_state state) {
     current->state = state;
     if (!_setjmp(current->context)) _longjmp(scheduler, 1);
 }
+static void wait_until(const std::function<int()> &over) {
+    if (over()) return;
+    current->over = over;
+    give_turn(WAITS);
+}
 static void live(void) {
     for (;;) {
         running(*running_on);
+        machine_must(current->products.empty(), "the kernel ends before its products");
+        machine_store_read();
         give_turn(ENDED);
     }
 }
@@ -109,39 +127,60 @@ static thread *thread_of(unsigned index) {
     return t;
 }
 
-/* Runs a warp until all its threads wait for the block, or have ended. */
-static void run_warp(unsigned first, unsigned end) {
-    for (;;) {
+/* Runs a warp until nobody there can go on; returns whether somebody did. */
+static int run_warp(unsigned first, unsigned end) {
+    for (int went_on = 0;;) {
         const unsigned lanes = end - first, turned = chance() % lanes;
-        unsigned warp = 0, block = 0;
+        unsigned alive = 0, warp = 0, block = 0, went = 0;
         for (unsigned i = 0; i < lanes; i++) {
             const unsigned index = first + (i + turned) % lanes;
-            if (all_threads[index]->state == READY) turn(all_threads[index], index);
-            warp += all_threads[index]->state == MEETS_WARP, block += all_threads[index]->state == MEETS_BLOCK;
+            thread *t = all_threads[index];
+            if (t->state == READY || (t->state == WAITS && t->over())) turn(t, index), went = went_on = 1;
+            alive += t->state != ENDED, warp += t->state == MEETS_WARP, block += t->state == MEETS_BLOCK;
         }
         machine_must(!warp || !block, "lanes of a warp wait for the warp, others for the block");
-        if (!warp) return;
-        for (unsigned i = first; i < end; i++)
-            if (all_threads[i]->state == MEETS_WARP) all_threads[i]->state = READY;
+        if (warp && warp == alive)
+            for (unsigned i = first; i < end; i++) all_threads[i]->state = all_threads[i]->state == ENDED ? ENDED : READY;
+        else if (!went) return went_on;
     }
 }
+
+/* Boxes that are on their way to the block. */
+static std::vector<std::function<void()>> boxes;
+static struct named_barrier {
+    int arrived, generation;
+} named[NAMED];
+
 static void run_block(unsigned threads) {
     const unsigned warps = (threads + 31) / 32;
     for (unsigned i = 0; i < threads; i++) {
         thread *t = thread_of(i);
         t->state = READY;
-        t->shared = t->group = t->copies = 0;
+        t->shared = t->group = t->copies = t->product_group = 0;
     }
-    for (unsigned waiting = 1; waiting;) {
+    memset(named, 0, sizeof named);
+    for (;;) {
         const unsigned turned = chance() % warps, backwards = chance() & 1;
+        int went_on = 0;
         for (unsigned i = 0; i < warps; i++) {
             const unsigned warp = ((backwards ? warps - 1 - i : i) + turned) % warps, end = 32 * warp + 32;
-            run_warp(32 * warp, end < threads ? end : threads);
+            went_on |= run_warp(32 * warp, end < threads ? end : threads);
         }
-        waiting = 0;
-        for (unsigned i = 0; i < threads; i++)
-            if (all_threads[i]->state == MEETS_BLOCK) all_threads[i]->state = READY, waiting++;
+        while (!boxes.empty() && (!went_on || chance() & 1)) {
+            const size_t which = chance() % boxes.size();
+            const std::function<void()> box = boxes[which];
+            boxes.erase(boxes.begin() + (long)which);
+            box();
+            went_on = 1;
+        }
+        unsigned alive = 0, waiting = 0;
+        for (unsigned i = 0; i < threads; i++) alive += all_threads[i]->state != ENDED, waiting += all_threads[i]->state == MEETS_BLOCK;
+        if (!alive) break;
+        if (waiting == alive)
+            for (unsigned i = 0; i < threads; i++) all_threads[i]->state = all_threads[i]->state == ENDED ? ENDED : READY;
+        else machine_must(went_on, "all threads wait for something that never comes");
     }
+    machine_must(boxes.empty(), "the block ends before what it has asked the copy engine for has come");
 }
 
 int machine_lane(void) { return (int)(threadIdx.x & 31); }
@@ -181,6 +220,145 @@ void machine_copy_wait(int pending) {
         else current->later[left++] = current->later[i];
     }
     current->copies = left;
+}
+
+/* ---- barriers that count, the copy engine, products of a warpgroup ---- */
+
+#define MBARRIER_MARK 0x5A3u
+struct mbarrier { /* 8 bytes in shared memory */
+    int32_t bytes;
+    uint32_t pending : 9, arrivals : 9, phase : 1, mark : 13;
+};
+static mbarrier *mbarrier_at(uint32_t address) {
+    mbarrier *b = (mbarrier *)(void *)machine_at(address, 8);
+    machine_must(b->mark == MBARRIER_MARK, "an mbarrier that nobody has initialised");
+    return b;
+}
+static void mbarrier_ends(mbarrier *b) {
+    if (b->pending || b->bytes) return;
+    b->phase ^= 1;
+    b->pending = b->arrivals;
+}
+void machine_mbarrier_init(uint32_t barrier, int arrivals) {
+    const mbarrier b = {0, (uint32_t)arrivals, (uint32_t)arrivals, 0, MBARRIER_MARK};
+    machine_must(arrivals > 0 && arrivals < 512, "an mbarrier of no arrivals, or too many");
+    memcpy(machine_at(barrier, 8), &b, sizeof b);
+}
+void machine_mbarrier_arrive(uint32_t barrier, int bytes) {
+    mbarrier *b = mbarrier_at(barrier);
+    machine_must(b->pending > 0, "more arrivals at an mbarrier than it waits for");
+    b->bytes += bytes;
+    b->pending--;
+    mbarrier_ends(b);
+}
+int machine_mbarrier_test(uint32_t barrier, int parity) { return (int)mbarrier_at(barrier)->phase != parity; }
+void machine_mbarrier_wait(uint32_t barrier, int parity) {
+    wait_until([=] { return machine_mbarrier_test(barrier, parity); });
+}
+
+void machine_bar(int id, int threads, int waits) {
+    machine_must(id > 0 && id < NAMED && threads % 32 == 0, "a named barrier that is none");
+    named_barrier *b = &named[id];
+    const int generation = b->generation;
+    if (++b->arrived == threads) b->arrived = 0, b->generation++;
+    machine_must(b->arrived < threads, "more threads at a named barrier than it waits for");
+    if (waits) wait_until([=] { return b->generation != generation; });
+}
+
+/* What cuTensorMapEncodeTiled makes of its arguments, for 16-bit elements in the 128-byte swizzle. */
+struct tensor_map {
+    char *address;
+    uint64_t size[4], stride[3]; /* elements; bytes */
+    uint32_t rows;               /* of a box, of 64 elements each */
+};
+static int encode_tiled(void *map, int, uint32_t rank, void *address, const uint64_t *size, const uint64_t *stride, const uint32_t *box, const uint32_t *step,
+                        int interleave, int swizzle, int, int outside) {
+    tensor_map m = {(char *)address, {}, {}, box[1]};
+    if (rank != 4 || (uintptr_t)address % 16 || box[0] != 64 || box[1] < 1 || box[1] > 256 || box[2] != 1 || box[3] != 1 || interleave || swizzle != 3 || outside) return 1;
+    for (int i = 0; i < 4; i++) {
+        if (!size[i] || size[i] > (uint64_t)1 << 32 || step[i] != 1) return 1;
+        m.size[i] = size[i];
+        if (i < 3 && (stride[i] % 16 || stride[i] >= (uint64_t)1 << 40)) return 1;
+        if (i < 3) m.stride[i] = stride[i];
+    }
+    memcpy(map, &m, sizeof m);
+    return 0;
+}
+/* Whether an element is there, and where. */
+static char *box_element(const tensor_map *m, int64_t c0, int64_t c1, int64_t c2, int64_t c3) {
+    const int64_t at[4] = {c0, c1, c2, c3};
+    char *element = m->address + 2 * c0;
+    for (int i = 0; i < 4; i++) {
+        if (at[i] < 0 || at[i] >= (int64_t)m->size[i]) return NULL;
+        if (i) element += at[i] * (int64_t)m->stride[i - 1];
+    }
+    return element;
+}
+static unsigned char *box_place(unsigned char *box, uint32_t row, int col) { return box + row * BOX_BYTES + ((col / 8 ^ row % 8) * 16) + col % 8 * 2; }
+
+void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, int c1, int c2, int c3) {
+    tensor_map m;
+    memcpy(&m, map, sizeof m);
+    unsigned char *box = machine_at(to, 1024);
+    machine_must((uintptr_t)map % 64 == 0, "a tensor map that is not aligned");
+    boxes.push_back([=] {
+        static const uint16_t zero = 0;
+        mbarrier *b = mbarrier_at(barrier);
+        for (uint32_t row = 0; row < m.rows; row++)
+            for (int col = 0; col < 64; col++) {
+                const char *from = box_element(&m, (int64_t)c0 + col, (int64_t)c1 + row, c2, c3);
+                memcpy(box_place(box, row, col), from ? (const void *)from : &zero, 2);
+            }
+        b->bytes -= (int32_t)m.rows * BOX_BYTES;
+        machine_must(b->bytes >= 0, "more bytes at an mbarrier than were expected");
+        mbarrier_ends(b);
+    });
+    if (chance() & 1) {
+        const std::function<void()> at_once = boxes.back();
+        boxes.pop_back();
+        at_once();
+    }
+}
+void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3) {
+    tensor_map m;
+    memcpy(&m, map, sizeof m);
+    unsigned char *box = machine_at(from, 1024);
+    machine_must(c1 >= 0, "a box is stored from a negative row on");
+    current->stores.push_back([=] {
+        for (uint32_t row = 0; row < m.rows; row++)
+            for (int col = 0; col < 64; col++) {
+                char *to = box_element(&m, (int64_t)c0 + col, (int64_t)c1 + row, c2, c3);
+                if (to) memcpy(to, box_place(box, row, col), 2);
+            }
+    });
+    if (chance() & 1) machine_store_read();
+}
+void machine_store_read(void) {
+    for (const auto &store : current->stores) store();
+    current->stores.clear();
+}
+
+static void compute_products(thread *t, int before) {
+    while (!t->products.empty() && t->products.front().first < before) {
+        t->products.front().second();
+        t->products.pop_front();
+    }
+}
+void machine_product(const std::function<void()> &product) {
+    current->products.push_back({current->product_group, product});
+    if (chance() & 1) compute_products(current, INT32_MAX);
+}
+void machine_products_commit(void) { current->product_group++; }
+/* A product is its whole warpgroup's: it is done for all of them. */
+void machine_products_wait(int pending) {
+    thread **const group = all_threads + threadIdx.x / 128 * 128;
+    const int before = current->product_group - pending;
+    wait_until([=] {
+        for (int i = 0; i < 128; i++)
+            if (group[i]->product_group < before) return 0;
+        return 1;
+    });
+    for (int i = 0; i < 128; i++) compute_products(group[i], before);
 }
 
 struct allocation {
@@ -299,12 +477,12 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments) {
     for (unsigned i = 0; i < launch->numAttrs; i++)
-        if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none before 9.0 */
+        if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none here */
     return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes, launch->stream);
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
     memset(attributes, 0, sizeof *attributes);
-    attributes->ptxVersion = attributes->binaryVersion = 80;
+    attributes->ptxVersion = attributes->binaryVersion = 10 * MACHINE_MAJOR;
     attributes->maxThreadsPerBlock = THREADS;
     return cudaSuccess;
 }
@@ -315,7 +493,9 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *kernel) {
 static int set_attribute(void *, int, int) { return 0; }
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *found) {
     *found = cudaDriverEntryPointSuccess;
-    *entry = strcmp(name, "cuFuncSetAttribute") == 0 ? (void *)(uintptr_t)set_attribute : NULL;
+    *entry = strcmp(name, "cuFuncSetAttribute") == 0                             ? (void *)(uintptr_t)set_attribute
+             : MACHINE_MAJOR == 9 && strcmp(name, "cuTensorMapEncodeTiled") == 0 ? (void *)(uintptr_t)encode_tiled
+                                                                                 : NULL;
     return cudaSuccess;
 }
 
@@ -340,7 +520,7 @@ cudaError_t cudaGetDevice(int *device) {
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : says(cudaErrorInvalidDevice); }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
     memset(properties, 0, sizeof *properties);
-    properties->major = 8;
+    properties->major = MACHINE_MAJOR;
     properties->multiProcessorCount = PROCESSORS;
     properties->totalGlobalMem = (size_t)1 << 30;
     return cudaSuccess;
@@ -350,7 +530,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_OF_BLOCK; break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = SHARED_OF_PROCESSOR; break;
     case cudaDevAttrMultiProcessorCount: *value = PROCESSORS; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = 8; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = MACHINE_MAJOR; break;
     case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
     }
     return cudaSuccess;

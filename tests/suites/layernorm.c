@@ -743,6 +743,9 @@ static void errors(const kind *k, rng *r) {
         }
     }
     FRESH, ARGS.y.data = ARGS.sum.data, fails(&p, k, 0, "sum.data and y.data are both", "two matrices");
+    FRESH, ARGS.sum = ARGS.x, ARGS.sum.data = (char *)ARGS.x.data + 8, fails(&p, k, 0, "sum, at", "share some of their");
+    FRESH, ARGS.sum = ARGS.x, ARGS.sum.data = (char *)ARGS.x.data - 8, fails(&p, k, 0, "and x, at", "either all, or none");
+    FRESH, ARGS.d_x = ARGS.d_y, ARGS.d_x.data = (char *)ARGS.d_y.data + 2 * ARGS.d_y.stride_row * number_bytes(k->dtype) - 8, fails(&p, k, 1, "d_x, at", "share some of their");
     FRESH, ARGS.sum = ARGS.x, ARGS.sum.stride_row++, fails(&p, k, 0, "sum is written in place of x", "the same is needed");
     FRESH, ARGS.d_x = ARGS.d_y, ARGS.d_x.stride_row++, fails(&p, k, 1, "d_x is written in place of d_y", "the same is needed");
     FRESH, ARGS.y.stride_row = INT64_MAX, fails(&p, k, 0, "y.stride_row is 9223372036854775807", "more than 2^48 elements");

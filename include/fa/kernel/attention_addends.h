@@ -1,24 +1,14 @@
-/* attention_addends.h: what the shipped hook fa_bias (of half types) adds to the scores of a whole tile, brought from memory before the
- * tile's products, and two halves at once, or eight, where keys are in such an order (FA__BY_EIGHT): the lanes of a load are in eight
- * rows, and it takes as long with 4 bytes for each as with 16. The hook itself, which asks when it has the score, stands and waits. */
-
-#if FA__SCORE_NEEDS == FA__NEED_BIAS
-#define FA__ADDENDS 1
-#else
-#define FA__ADDENDS 0
-#endif
-
-#if FA__ADDENDS
+/* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile of half types, in the schedule for every GPU: brought from
+ * memory before the tile's products, by eight halves, of keys in such an order (FA__BY_EIGHT): the lanes of a load are in eight rows, and it
+ * takes as long with 4 bytes for each as with 16. The hook itself, which asks when it has the score, stands and waits. */
 typedef struct FA__LOOP(_addends) {
-    uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2]; /* by pairs of columns, all rows; or, by eight, by rows */
+    uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2]; /* by rows, two to a word */
 } FA__LOOP(_addends);
 
 /* Whether what is loaded at once is aligned everywhere. */
 FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
-    enum { FA__BYTES = FA__BY_EIGHT ? 16 : 4 };
     const fa_attention_args *a = &p->args;
-    return (uintptr_t)a->bias % FA__BYTES == 0 &&
-           (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % (FA__BYTES / 2) == 0;
+    return (uintptr_t)a->bias % 16 == 0 && (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % 8 == 0;
 }
 
 /* Asks for the addends of the tile whose first key is key0, all of whose keys there are. */
@@ -32,7 +22,6 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
         int query = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
         from[r] = fa__row_address(head + query * a->bias_stride_query + first);
     }
-#if FA__BY_EIGHT
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c += 8) {
         int offset = FA__LOOP(_qk_col_offset)(c);
@@ -40,16 +29,6 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
         for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
             fa_sm80_load16(addends->x + (r * FA__LOOP(_qk_COLS) + c) / 2, (const uint16_t *)from[r] + offset);
     }
-#else
-    FA__UNROLL
-    for (int c = 0; c < FA__LOOP(_qk_COLS); c += 2) {
-        int offset = FA__LOOP(_qk_col_offset)(c);
-        FA__UNROLL
-        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
-            addends->x[c / 2 * FA__LOOP(_qk_ROWS) + r] =
-                (uint32_t)fa__load_int((const int *)((const uint16_t *)from[r] + offset));
-    }
-#endif
 }
 
 /* s = s * scale + addends, in the columns from `first` up to `last`. */
@@ -58,11 +37,7 @@ FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s,
     for (int c = first; c < last; c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         float *x = &s[FA__LOOP(_qk_AT)(r, c)], low, high;
-        fa_sm80_unpack(&low, &high, addends->x[FA__BY_EIGHT ? (r * FA__LOOP(_qk_COLS) + c) / 2 : c / 2 * FA__LOOP(_qk_ROWS) + r], FA_DTYPE);
+        fa_sm80_unpack(&low, &high, addends->x[(r * FA__LOOP(_qk_COLS) + c) / 2], FA_DTYPE);
         *x = FA__OP(fma)(*x, scale, c % 2 ? high : low);
     }
 }
-FA__FN void FA__LOOP(_add)(const FA__LOOP(_addends) * addends, float *s, const FA__PARAMS *p) {
-    FA__LOOP(_add_columns)(addends, s, p->scale, 0, FA__LOOP(_qk_COLS));
-}
-#endif

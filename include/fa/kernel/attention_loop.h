@@ -25,10 +25,9 @@
 /* With ALiBi tiles come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == 1)
 /* Biases are loaded by 16 bytes. */
-#define FA__BY_EIGHT (FA__AFTERWARDS && FA__PART_N % 32 == 0 && FA__SCORE_NEEDS == FA__NEED_BIAS)
+#define FA__BY_EIGHT (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
-#include <fa/kernel/attention_addends.h>
 #if FA__COLUMNS
 #define FA__WITH_COLUMNS(...) __VA_ARGS__
 /* Whether Q's columns are made, and multiplied, behind the product of the others: 2 to 4% faster than before it, but at 128 there are no
@@ -309,7 +308,6 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__WITH_COLUMNS
 #undef FA__COLUMNS_BEHIND
 #undef FA__FAR
-#undef FA__ADDENDS
 #undef FA__LEAVES
 #undef FA__LOAD
 #undef FA__LOAD_STEP

@@ -1,6 +1,10 @@
 /* attention_rest.h: hooks that are left to the exponentials, whose instructions run under products: of the tiles that no mask looks
  * at, and with a maximum that is looked at afterwards. For the schedule for every GPU. */
 
+#if FA__BY_EIGHT
+#include <fa/kernel/attention_addends.h>
+#endif
+
 /* Whether a hook is left at all. One of one's own may read memory: side by side for all scores it waits once, but column by column, among
  * products, for each (1.5 to 5 times as slow). One of arithmetic alone is 5% faster side by side up to 96, at 128 5% slower. Under a mask
  * there are no registers for that at 128, and beyond it gains less. */
@@ -9,7 +13,7 @@
 /* What is left of the hook for a part of a tile. */
 typedef struct FA__LOOP(_rest) {
     int hook; /* there is something left */
-#if FA__ADDENDS
+#if FA__BY_EIGHT
     FA__LOOP(_addends) addends;
 #elif FA__HAS_SCORE
     int query[FA__LOOP(_qk_ROWS)], key; /* a thread's */
@@ -20,7 +24,7 @@ typedef struct FA__LOOP(_rest) {
 /* Before the products of the part that begins at key0: decides what is left, all or nothing if it can be, and asks for what that
  * wants from memory. */
 FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
-#if FA__ADDENDS
+#if FA__BY_EIGHT
     rest->hook = all && FA__LOOP(_fetchable)(p);
     if (rest->hook) FA__LOOP(_fetch)(&rest->addends, p, box, key0, thread);
 #else
@@ -34,7 +38,7 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
                                  int masked, int thread) {
     FA__LOOP(_modify)(s, p, at, box, key0, masked, thread);
     rest->hook = 0;
-#if FA__ADDENDS
+#if FA__BY_EIGHT
     memset(&rest->addends, 0, sizeof rest->addends);
 #endif
 }
@@ -42,7 +46,7 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
 /* Behind the products: hook and mask, as far as they are not left. */
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                              int masked, int thread) {
-#if FA__HAS_SCORE && !FA__ADDENDS
+#if FA__HAS_SCORE && !FA__BY_EIGHT
     /* What is dropped is of key 0: there may be none where this column has its own. */
     rest->apart = (float)rest->hook;
     rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
@@ -61,7 +65,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS 
 FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_softmax_state) * state, float *s,
                                   const FA__PARAMS *p, fa_index at, float *sum, int first, int last, int near) {
     (void)rest, (void)at, (void)near;
-#if FA__ADDENDS
+#if FA__BY_EIGHT
     FA__LOOP(_add_columns)(&rest->addends, s, rest->hook ? p->scale : 1.0f, first, last);
 #elif FA__HAS_SCORE
     FA__UNROLL

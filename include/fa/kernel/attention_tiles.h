@@ -66,7 +66,7 @@
  * more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
-/* Where a mask and a hook meet, addresses want registers: 1 if the hook may read memory, 2 if it does, or the mask may. */
+/* Where a mask and a hook meet, addresses want registers: 1 if the hook may read memory, 2 if the mask may, too. */
 #if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
@@ -233,6 +233,14 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / 16)
 #endif
+/* Sizes of one's own may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for what is small.) */
+#define FA__PANELS(cols) (((cols) + 63) / 64 * 128)
+#if FA__BIAS_TILES && FA_BLOCK_M * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_BLOCK_N)) + \
+                          FA_STAGES * FA_BLOCK_N * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_HEAD_DIM_V)) > 223 * 1024
+#undef FA__BIAS_TILES
+#define FA__BIAS_TILES 0
+#endif
+#undef FA__PANELS
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : FA__TABLE_RESIDENT)
 
 /* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. Hooks, and masks that read memory, want

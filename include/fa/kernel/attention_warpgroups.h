@@ -53,9 +53,9 @@
  * spills. */
 #define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
 
-/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. With a bias
- * wider than 128, or than 64 under a mask, it is 1 to 3% slower. */
-#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__BIAS_TILES && FA__WIDEST > (FA__HAS_MASK ? 64 : 128)))
+/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. Not with a
+ * bias wider than 64: there it takes scores below -1e30 for hidden where a row has seen nothing (FA__FAR_KEPT), and brings 1% or less. */
+#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__BIAS_TILES && FA__WIDEST > 64))
 
 /* Whether it is asked only when a maximum changes whether it is large: 1 to 2% faster, but with hooks, at head dimension 128, 10% slower,
  * because the assembler orders the exponentials otherwise. */
@@ -122,7 +122,7 @@ typedef struct FA__LOOP(_launch) {
         load; \
     } while (0)
 
-/* Follows the notes, and brings each tile of K once a buffer is free; its biases, by all lanes of the warp. */
+/* Follows the notes, and brings each tile of K once a buffer is free, and then the tile of a bias; biases of keys, by all lanes of the warp. */
 FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0};
 #if FA__COLUMNS == 2

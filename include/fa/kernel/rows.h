@@ -105,7 +105,15 @@ FA__CALLED fa_status fa__check_matrix(const char *name, const char *matrix, fa_m
               name, matrix, (long long)m.stride_row, (long long)rows);
     return FA_OK;
 }
-/* The matrices of a call. One that is written where another one is read has the same stride; two that are written share no place. */
+/* Whether two matrices that begin so many bytes from each other, whose rows are as far apart, share some elements, but not all: what is
+ * further apart than a row may lie beside the other's rows, as the halves of a packed matrix do. */
+static inline FA_UNUSED int fa__interlock(uintptr_t apart, uintptr_t stride, uintptr_t row_bytes, uintptr_t rows) {
+    if (apart == 0 || rows == 1) return apart > 0 && apart < row_bytes;
+    const uintptr_t skipped = apart / stride, rest = apart % stride;
+    return (skipped < rows && rest < row_bytes) || (skipped + 1 < rows && stride - rest < row_bytes);
+}
+/* The matrices of a call. One that is written where another one is read has the same stride; two that are written share no place. (Where
+ * strides differ it is not seen whether they do, but for the first element.) */
 typedef struct fa__matrix_use {
     const char *name;
     fa_matrix matrix;
@@ -120,7 +128,13 @@ FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++) {
             const fa__matrix_use *to = &all[i], *other = &all[j];
-            if (i == j || !to->used || !to->written || !other->used || to->matrix.data != other->matrix.data) continue;
+            if (i == j || !to->used || !to->written || !other->used) continue;
+            const uintptr_t a = (uintptr_t)to->matrix.data, b = (uintptr_t)other->matrix.data, bytes = (uintptr_t)element_bytes;
+            FA__CHECK((rows > 1 && to->matrix.stride_row != other->matrix.stride_row) ||
+                          !fa__interlock(a < b ? b - a : a - b, (uintptr_t)to->matrix.stride_row * bytes, (uintptr_t)cols * bytes, (uintptr_t)rows),
+                      "%s: %s, at %p, and %s, at %p, share some of their %lld x %lld elements: either all, or none, are possible", name, to->name,
+                      to->matrix.data, other->name, other->matrix.data, (long long)rows, (long long)cols);
+            if (a != b) continue;
             FA__CHECK(!other->written, "%s: %s.data and %s.data are both %p: two matrices are needed", name, to->name, other->name, to->matrix.data);
             FA__CHECK(rows == 1 || to->matrix.stride_row == other->matrix.stride_row,
                       "%s: %s is written in place of %s with a stride_row of %lld, not %lld: the same is needed", name, to->name, other->name,

@@ -3,6 +3,8 @@
 #undef FA__ROWS_CALL
 #undef FA__ELEMENT
 #undef FA_WARPS
+#undef FA_WEIGHT_DTYPE /* of those that take none, too */
+#undef FA_ACTIVATION
 #if defined(FA__SUB_DEFAULTED)
 #undef FA__SUB_DEFAULTED
 #undef FA_NAME

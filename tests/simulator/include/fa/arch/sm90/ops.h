@@ -1,5 +1,120 @@
-/* arch/sm90/ops.h of the simulator: its machine is of compute capability 8.0. */
+/* arch/sm90/ops.h of the simulator: what sm_90a has besides, in C++. Functions mean what those of the library's file do. */
 #ifndef FA_ARCH_SM90_OPS_H
 #define FA_ARCH_SM90_OPS_H
+
 #include <fa/arch/sm80/ops.h>
+
+#define fa_sm90_fma fa_sm80_fma
+#define fa_sm90_pack_bf16 fa_sm80_pack_bf16
+#define fa_sm90_pack_f16 fa_sm80_pack_f16
+#define fa_sm90_opaque fa_sm80_opaque
+#define fa_sm90_row_max fa_sm80_row_max
+#define fa_sm90_row_sum fa_sm80_row_sum
+#define fa_sm90_shuffle fa_sm80_shuffle
+#define fa_sm90_warp_barrier fa_sm80_warp_barrier
+#define fa_sm90_any fa_sm80_any
+#define fa_sm90_ballot fa_sm80_ballot
+#define fa_sm90_lowest_bit fa_sm80_lowest_bit
+#define fa_sm90_thread fa_sm80_thread
+#define fa_sm90_copy_commit fa_sm80_copy_commit
+#define fa_sm90_copy_wait fa_sm80_copy_wait
+#define fa_sm90_shared_address fa_sm80_shared_address
+#define fa_sm90_ldmatrix fa_sm80_ldmatrix
+#define fa_sm90_store16 fa_sm80_store16
+
+FA__DEVICE void fa_sm90_stmatrix(uint32_t address, const uint32_t *from) {
+    const machine_words *all = machine_share(&address, 1);
+    const int lane = machine_lane();
+    for (int j = 0; j < 4; j++) memcpy(machine_at(all[8 * j + lane / 4].word[0], 16) + lane % 4 * 4, &from[j], 4);
+}
+
+FA__DEVICE void fa_sm90_keep_apart(int thread) { (void)thread; }
+FA__DEVICE int fa_sm90_uniform(int x) { return (int)machine_share((uint32_t *)&x, 1)[0].word[0]; }
+FA__DEVICE uint32_t fa_sm90_take_number(uint32_t *counter) {
+    uint32_t number = machine_lane() == 0 ? (*counter)++ : 0;
+    return machine_share(&number, 1)[0].word[0];
+}
+
+/* ---- barriers ---- */
+
+FA__DEVICE void fa_sm90_mbarrier_init(uint32_t barrier, int arrivals) { machine_mbarrier_init(barrier, arrivals); }
+FA__DEVICE void fa_sm90_mbarrier_fence(void) {}
+FA__DEVICE void fa_sm90_mbarrier_arrive(uint32_t barrier) { machine_mbarrier_arrive(barrier, 0); }
+FA__DEVICE void fa_sm90_mbarrier_arrive_if(uint32_t barrier, int condition) {
+    if (condition) machine_mbarrier_arrive(barrier, 0);
+}
+FA__DEVICE void fa_sm90_mbarrier_expect(uint32_t barrier, int bytes) { machine_mbarrier_arrive(barrier, bytes); }
+FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) { machine_mbarrier_wait(barrier, parity); }
+FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) { return machine_mbarrier_test(barrier, parity); }
+FA__DEVICE void fa_sm90_bar_sync(int id, int threads) { machine_bar(id, threads, 1); }
+FA__DEVICE void fa_sm90_bar_arrive(int id, int threads) { machine_bar(id, threads, 0); }
+
+/* ---- the copy engine ---- */
+
+FA__DEVICE void fa_sm90_prefetch_map(const void *map) { (void)map; }
+FA__DEVICE void fa_sm90_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, int c1, int c2, int c3) {
+    machine_load_box(to, map, barrier, c0, c1, c2, c3);
+}
+FA__DEVICE void fa_sm90_prefetch_box(const void *map, int c0, int c1, int c2, int c3) { (void)map, (void)c0, (void)c1, (void)c2, (void)c3; }
+FA__DEVICE void fa_sm90_store_box_if(uint32_t from, const void *map, int condition, int c0, int c1, int c2, int c3) {
+    if (condition) machine_store_box(from, map, c0, c1, c2, c3);
+}
+FA__DEVICE void fa_sm90_store_commit(void) {}
+FA__DEVICE void fa_sm90_store_read(void) { machine_store_read(); }
+FA__DEVICE void fa_sm90_proxy_fence(void) {}
+FA__DEVICE void fa_sm90_barrier(void) { machine_barrier(); }
+#define fa_sm90_registers_raise(n)
+#define fa_sm90_registers_lower(n)
+
+/* ---- products of a warpgroup ---- */
+
+FA__DEVICE void fa_sm90_wgmma_fence(void) {}
+FA__DEVICE void fa_sm90_wgmma_commit(void) { machine_products_commit(); }
+FA__DEVICE void fa_sm90_wgmma_wait(int pending) { machine_products_wait(pending < 0 ? 0 : pending > 2 ? 2 : pending); }
+FA__DEVICE uint64_t fa_sm90_descriptor(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
+
+/* Element (row, k) of an operand whose rows run along k, or, `along_rows`, (k, row) of one whose rows run along the other side, where its
+ * descriptor says. */
+FA__DEVICE uint16_t simulated_element(uint64_t descriptor, int along_rows, int row, int k) {
+    const uint32_t low = (uint32_t)descriptor, high = (uint32_t)(descriptor >> 32);
+    const uint32_t start = (low & 0x3FFFu) << 4, leading = (low >> 16 & 0x3FFFu) << 4, group = (high & 0x3FFFu) << 4;
+    uint32_t at;
+    uint16_t x;
+    if (high >> 30 == 0) at = start + (uint32_t)(row / 8) * group + (uint32_t)(row % 8 * 16) + (uint32_t)(k / 8) * leading + (uint32_t)(k % 8 * 2);
+    else if (along_rows) at = start + (uint32_t)(row / 64) * leading + (uint32_t)(k / 8) * group + (uint32_t)(k % 8 * 128 + row % 64 * 2);
+    else at = start + (uint32_t)(row / 8) * group + (uint32_t)(row % 8 * 128 + k * 2);
+    if (high >> 30) at ^= (at >> 7 & 7) << 4;
+    memcpy(&x, machine_at(at, 2), 2);
+    return x;
+}
+/* A thread's two rows of d (64 x n) = a (64 x 16) b (16 x n), plus d if `accumulate`: `held` has its part of a, if that is in registers. */
+template <float (*WIDEN)(uint16_t)>
+static void simulated_wgmma(int n, int along_rows, float *d, uint64_t a, const uint32_t *held, uint64_t b, int accumulate) {
+    const int lane = machine_lane(), first = (int)(threadIdx.x % 128 / 32 * 16) + lane / 4;
+    machine_words rows[4]; /* of the lanes that share them */
+    if (held) memcpy(rows, machine_share(held, 4) + lane / 4 * 4, sizeof rows);
+    const int in_registers = held != NULL;
+    machine_product([=] {
+        float left[2][16];
+        for (int r = 0; r < 2; r++)
+            for (int k = 0; k < 16; k++)
+                left[r][k] = WIDEN(in_registers ? (uint16_t)(rows[k % 8 / 2].word[k / 8 * 2 + r] >> k % 2 * 16) : simulated_element(a, 0, first + 8 * r, k));
+        for (int c = 0; c < n / 4; c++) {
+            const int col = c / 2 * 8 + lane % 4 * 2 + c % 2;
+            float *const to = d + c / 2 * 4 + c % 2;
+            double sum[2] = {accumulate ? to[0] : 0.0, accumulate ? to[2] : 0.0};
+            for (int k = 0; k < 16; k++) {
+                const float right = WIDEN(simulated_element(b, along_rows, col, k));
+                sum[0] += (double)left[0][k] * right, sum[1] += (double)left[1][k] * right;
+            }
+            to[0] = (float)sum[0], to[2] = (float)sum[1];
+        }
+    });
+}
+#define fa_sm90_wgmma_shared(n, type, b_major, d, a, b, accumulate) \
+    (type[0] == 'b' ? simulated_wgmma<simulated_bf16> : simulated_wgmma<simulated_f16>)(n, b_major[0] == '1', d, a, NULL, b, accumulate)
+#define fa_sm90_wgmma_registers(n, type, b_major, d, a, b, accumulate) \
+    (type[0] == 'b' ? simulated_wgmma<simulated_bf16> : simulated_wgmma<simulated_f16>)(n, b_major[0] == '1', d, 0, a, b, accumulate)
+#define fa_sm90_wgmma_arrived(n, d) ((void)(d))
+
 #endif
