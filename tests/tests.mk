@@ -155,7 +155,7 @@ have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
 simulated     = row_softmax layernorm swiglu cross_entropy rope contracts $(some_chunks)
 simulated_90  = contracts $(some_chunks)
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
-SIMULATOR     = -std=c++17 -Itests/simulator/include -Itests/simulator -Itests -pthread
+SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
 SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800
 SIMULATED_90  = $(subst =800,=900,$(SIMULATED)) -D__CUDA_ARCH_FEAT_SM90_ALL
