@@ -159,6 +159,10 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
                   (long long)a->rows, i == 0 ? "ints" : "floats");
         FA__CHECK((uintptr_t)vectors[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", name, vectors[i].name,
                   vectors[i].data);
+        const int written = !backward && (i == 1 || i == 2);
+        status = fa__check_beside(name, vectors[i].name, i == (backward ? 1 : 3) ? NULL : vectors[i].data, a->rows, 4, written, all, 2, a->rows,
+                                  a->cols, bytes);
+        if (status != FA_OK) return status;
     }
     if (!backward)
         FA__CHECK(a->loss || a->lse || a->rows == 0, "%s: loss and lse are NULL: %lld floats for one of them are needed", name,

@@ -547,6 +547,8 @@ static void errors(rng *r) {
     }
     FRESH, p.args.loss = (float *)((char *)p.args.loss + 2), fails(&p, k, 0, "loss is 0x", "aligned to 4 bytes");
     FRESH, p.args.loss = NULL, p.args.lse = NULL, fails(&p, k, 0, "loss and lse are NULL", "3 floats");
+    FRESH, p.args.loss = (float *)p.args.logits.data, fails(&p, k, 0, "has a place in logits", "memory of its own");
+    FRESH, p.args.lse = (float *)(void *)((char *)p.args.d_logits.data + 4), fails(&p, k, 1, "has a place in d_logits", "memory of its own");
     FRESH, p.args.loss = p.args.lse, fails(&p, k, 0, "share memory", "two arrays");
     FRESH, p.args.lse = p.args.loss + 1, fails(&p, k, 0, "and lse, at", "two arrays");
     FRESH, p.args.d_logits = p.args.logits, p.args.d_logits.stride_row++, fails(&p, k, 1, "d_logits is written in place of logits", "the same is needed");

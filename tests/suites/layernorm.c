@@ -743,6 +743,9 @@ static void errors(const kind *k, rng *r) {
         }
     }
     FRESH, ARGS.y.data = ARGS.sum.data, fails(&p, k, 0, "sum.data and y.data are both", "two matrices");
+    FRESH, ARGS.rstd = (float *)ARGS.y.data, fails(&p, k, 0, "has a place in y", "memory of its own");
+    FRESH, ARGS.rstd = (float *)(void *)((char *)ARGS.x.data - 4), fails(&p, k, 0, "has a place in x", "memory of its own");
+    FRESH, ARGS.d_gamma = (char *)ARGS.d_x.data + 8, fails(&p, k, 1, "has a place in d_x", "memory of its own");
     FRESH, ARGS.sum = ARGS.x, ARGS.sum.data = (char *)ARGS.x.data + 8, fails(&p, k, 0, "sum, at", "share some of their");
     FRESH, ARGS.sum = ARGS.x, ARGS.sum.data = (char *)ARGS.x.data - 8, fails(&p, k, 0, "and x, at", "either all, or none");
     FRESH, ARGS.d_x = ARGS.d_y, ARGS.d_x.data = (char *)ARGS.d_y.data + 2 * ARGS.d_y.stride_row * number_bytes(k->dtype) - 8, fails(&p, k, 1, "d_x, at", "share some of their");

@@ -61,17 +61,22 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     const struct {
         const char *name;
         const void *data;
-        int bytes;
-    } vectors[] = {{"gamma", a->gamma, weight_bytes},     {"rstd", a->rstd, 4},
-                   {"d_gamma", a->d_gamma, weight_bytes},
+        int bytes, used, written;
+        int64_t count;
+    } vectors[] = {{"gamma", a->gamma, weight_bytes, 1, 0, a->cols},     {"rstd", a->rstd, 4, 1, !backward, a->rows},
+                   {"d_gamma", a->d_gamma, weight_bytes, backward, 1, a->cols},
 #if FA__CENTERED
-                   {"beta", a->beta, weight_bytes},       {"mean", a->mean, 4},
-                   {"d_beta", a->d_beta, weight_bytes},
+                   {"beta", a->beta, weight_bytes, !backward, 0, a->cols},       {"mean", a->mean, 4, 1, !backward, a->rows},
+                   {"d_beta", a->d_beta, weight_bytes, backward, 1, a->cols},
 #endif
     };
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
         FA__CHECK((uintptr_t)vectors[i].data % (uintptr_t)vectors[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name,
                   vectors[i].name, vectors[i].data, vectors[i].bytes);
+        status = fa__check_beside(name, vectors[i].name, vectors[i].used ? vectors[i].data : NULL, vectors[i].count, vectors[i].bytes,
+                                  vectors[i].written, all, (int)(sizeof all / sizeof all[0]), a->rows, a->cols, bytes);
+        if (status != FA_OK) return status;
+    }
 #if FA__CENTERED
     if (!backward && (status = fa__check_arrays(name, "mean", a->mean, "rstd", a->rstd, a->rows, 4)) != FA_OK) return status;
     if (backward && (status = fa__check_arrays(name, "d_gamma", a->d_gamma, "d_beta", a->d_beta, a->cols, weight_bytes)) != FA_OK) return status;

@@ -150,6 +150,20 @@ FA__CALLED fa_status fa__check_arrays(const char *name, const char *a_name, cons
               "%s: %s, at %p, and %s, at %p, share memory: two arrays of %lld elements are needed", name, a_name, a, b_name, b, (long long)count);
     return FA_OK;
 }
+/* That a vector of so many elements, which may be NULL, has no place in one of a call's matrices, if either of them is written. */
+FA__CALLED fa_status fa__check_beside(const char *name, const char *vector_name, const void *vector, int64_t count, int vector_bytes, int written,
+                                      const fa__matrix_use *all, int matrices, int64_t rows, int64_t cols, int element_bytes) {
+    for (int i = 0; i < matrices && vector && count > 0 && rows > 0 && cols > 0; i++) {
+        if (!all[i].used || !(written || all[i].written)) continue;
+        const uintptr_t v = (uintptr_t)vector, m = (uintptr_t)all[i].matrix.data, length = (uintptr_t)count * (uintptr_t)vector_bytes;
+        const uintptr_t row = (uintptr_t)cols * (uintptr_t)element_bytes, stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
+        const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
+        FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
+                  "%s: %s, %lld elements at %p, has a place in %s, at %p: memory of its own is needed", name, vector_name, (long long)count, vector,
+                  all[i].name, all[i].matrix.data);
+    }
+    return FA_OK;
+}
 /* Element (row, col) of a matrix, or something that is not looked at if there is none. */
 FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t element_bytes) {
     return (void *)((uintptr_t)m->data + (uintptr_t)((row * m->stride_row + col) * (int64_t)element_bytes));
