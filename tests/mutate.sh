@@ -66,15 +66,11 @@ on_gpu() {
     built $name "$NVCC -x cu -std=c++17 $gpu_code -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) -DTEST_PRODUCTS=products_3 -w" \
         "$NVCC $gpu_code" "$@" "$M/gpu_memory.o"
 }
-on_simulator() {
-    name="$1 $2"
+on_simulator() { # the one that the suite's name says
+    name="$1 $2" machine=simulated_machine compile="$CXX $SIMULATED"
+    case $2 in simulated90_*) machine=simulated90_machine compile="$CXX $SIMULATED_90" ;; esac
     shift 2
-    built $name "$CXX $SIMULATED" "$CXX" "$@" "$M/simulated_memory.o" "$M/simulated_machine.o"
-}
-on_simulator90() {
-    name="$1 $2"
-    shift 2
-    built $name "$CXX $SIMULATED_90" "$CXX" "$@" "$M/simulated_memory.o" "$M/simulated90_machine.o"
+    built $name "$compile" "$CXX" "$@" "$M/simulated_memory.o" "$M/$machine.o"
 }
 
 # suite N NAME: compiles and runs one suite. 0: all pass; 1: the fault is noticed; 2: does not compile.
@@ -82,10 +78,8 @@ suite() {
     case $2 in
     forward) compiled "$1" forward "$M/forward_instances.c" tests/suites/forward.c ;;
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
-    simulated_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
-    simulated_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
-    simulated90_forward) on_simulator90 "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
-    simulated90_contracts) on_simulator90 "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
+    simulated_forward | simulated90_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
+    simulated_contracts | simulated90_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_*) on_simulator "$1" "$2" "tests/suites/${2#simulated_}.c" ;;
     gpu) on_gpu "$1" gpu "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;

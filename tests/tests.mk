@@ -163,37 +163,28 @@ simulated_tls := $(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/n
 simulator_headers := $(shell find tests/simulator -name '*.h')
 simulated_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/simulated/memory.o
 
-$(T)/simulated/machine.o: tests/simulator/machine.cpp $(simulator_headers)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATOR) -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $@ $<
-$(T)/simulated90/machine.o: tests/simulator/machine.cpp $(simulator_headers)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATOR) -DMACHINE_MAJOR=9 -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $@ $<
 $(T)/simulated/memory.o: tests/harness/memory.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
-$(T)/simulated/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
-$(T)/simulated90/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED_90) -I$(INCLUDE) -c -o $@ $<
-$(T)/simulated90/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED_90) -I$(INCLUDE) -c -o $@ $<
-$(T)/simulated/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
-$(T)/simulated_forward_%: $(T)/simulated/forward_%.o $(T)/simulated/machine.o $(T)/forward.o $(simulated_harness)
-	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
-$(T)/simulated_contracts: $(T)/simulated/contracts_elsewhere.o
-$(T)/simulated_%: $(T)/simulated/%.o $(T)/simulated/machine.o $(simulated_harness)
-	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
-$(T)/simulated90_forward_%: $(T)/simulated90/forward_%.o $(T)/simulated90/machine.o $(T)/forward.o $(simulated_harness)
-	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
-$(T)/simulated90_contracts: $(T)/simulated90/contracts_elsewhere.o
-$(T)/simulated90_%: $(T)/simulated90/%.o $(T)/simulated90/machine.o $(simulated_harness)
-	$(Q)$(CXX) -o $@ $^ $(TEST_LIBS)
+# simulated_rules NAME,MACHINE,FLAGS: programs for one of the GPUs, whose names begin with NAME_.
+define simulated_rules
+$(T)/$1/machine.o: tests/simulator/machine.cpp $(simulator_headers)
+	@mkdir -p $$(@D)
+	$(Q)$(CXX) $(SIMULATOR) $2 -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $$@ $$<
+$(T)/$1/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
+	@mkdir -p $$(@D)
+	$(Q)$(CXX) $3 -I$(INCLUDE) -c -o $$@ $$<
+$(T)/$1/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
+	@mkdir -p $$(@D)
+	$(Q)$(CXX) $3 -I$(INCLUDE) -c -o $$@ $$<
+$(T)/$1_forward_%: $(T)/$1/forward_%.o $(T)/$1/machine.o $(T)/forward.o $(simulated_harness)
+	$(Q)$(CXX) -o $$@ $$^ $(TEST_LIBS)
+$(T)/$1_contracts: $(T)/$1/contracts_elsewhere.o
+$(T)/$1_%: $(T)/$1/%.o $(T)/$1/machine.o $(simulated_harness)
+	$(Q)$(CXX) -o $$@ $$^ $(TEST_LIBS)
+endef
+$(eval $(call simulated_rules,simulated,,$(SIMULATED)))
+$(eval $(call simulated_rules,simulated90,-DMACHINE_MAJOR=9,$(SIMULATED_90)))
 $(T)/simulated_nothing:
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\necho 1..1\necho "ok 1 # SKIP kernels of GPUs on a simulated one: no C++ compiler ($(CXX))"\n' > $@ && chmod +x $@

@@ -127,6 +127,11 @@ static thread *thread_of(unsigned index) {
     return t;
 }
 
+/* Those who have met go on. */
+static void go_on(unsigned first, unsigned end) {
+    for (unsigned i = first; i < end; i++)
+        if (all_threads[i]->state != ENDED) all_threads[i]->state = READY;
+}
 /* Runs a warp until nobody there can go on; returns whether somebody did. */
 static int run_warp(unsigned first, unsigned end) {
     for (int went_on = 0;;) {
@@ -139,8 +144,7 @@ static int run_warp(unsigned first, unsigned end) {
             alive += t->state != ENDED, warp += t->state == MEETS_WARP, block += t->state == MEETS_BLOCK;
         }
         machine_must(!warp || !block, "lanes of a warp wait for the warp, others for the block");
-        if (warp && warp == alive)
-            for (unsigned i = first; i < end; i++) all_threads[i]->state = all_threads[i]->state == ENDED ? ENDED : READY;
+        if (warp && warp == alive) go_on(first, end);
         else if (!went) return went_on;
     }
 }
@@ -176,8 +180,7 @@ static void run_block(unsigned threads) {
         unsigned alive = 0, waiting = 0;
         for (unsigned i = 0; i < threads; i++) alive += all_threads[i]->state != ENDED, waiting += all_threads[i]->state == MEETS_BLOCK;
         if (!alive) break;
-        if (waiting == alive)
-            for (unsigned i = 0; i < threads; i++) all_threads[i]->state = all_threads[i]->state == ENDED ? ENDED : READY;
+        if (waiting == alive) go_on(0, threads);
         else machine_must(went_on, "all threads wait for something that never comes");
     }
     machine_must(boxes.empty(), "the block ends before what it has asked the copy engine for has come");
@@ -301,7 +304,7 @@ void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, in
     memcpy(&m, map, sizeof m);
     unsigned char *box = machine_at(to, 1024);
     machine_must((uintptr_t)map % 64 == 0, "a tensor map that is not aligned");
-    boxes.push_back([=] {
+    const std::function<void()> arrive = [=] {
         static const uint16_t zero = 0;
         mbarrier *b = mbarrier_at(barrier);
         for (uint32_t row = 0; row < m.rows; row++)
@@ -312,12 +315,9 @@ void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, in
         b->bytes -= (int32_t)m.rows * BOX_BYTES;
         machine_must(b->bytes >= 0, "more bytes at an mbarrier than were expected");
         mbarrier_ends(b);
-    });
-    if (chance() & 1) {
-        const std::function<void()> at_once = boxes.back();
-        boxes.pop_back();
-        at_once();
-    }
+    };
+    if (chance() & 1) arrive();
+    else boxes.push_back(arrive);
 }
 void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3) {
     tensor_map m;

@@ -12,11 +12,8 @@ enum { /* in the layout of tiles (arch/sm90/layout.h) */
 /* Whether the copy engine can bring it. */
 static FA_UNUSED int FA__LOOP(_bias_mappable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
-    const int64_t stride[3] = {a->bias_stride_query, a->bias_stride_head, a->bias_stride_batch};
-    const int size[3] = {a->seqlen_q, a->heads, a->batch};
-    int mappable = (uintptr_t)a->bias % 16 == 0;
-    for (int i = 0; i < 3; i++) mappable = mappable && (size[i] == 1 || (stride[i] % 8 == 0 && stride[i] < (int64_t)1 << 39));
-    return mappable;
+    return (uintptr_t)a->bias % 16 == 0 && fa__mappable_stride(a->bias_stride_query, a->seqlen_q) &&
+           fa__mappable_stride(a->bias_stride_head, a->heads) && fa__mappable_stride(a->bias_stride_batch, a->batch);
 }
 static FA_UNUSED fa_status FA__LOOP(_bias_map)(fa_tensor_map *map, const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;

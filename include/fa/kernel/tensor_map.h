@@ -14,7 +14,11 @@ typedef struct fa_tensor_map {
 } __attribute__((aligned(64))) fa_tensor_map;
 
 /** @cond PRIVATE */
-/* Whether there can be a map of the tensor. Strides of dimensions of size 1 are not looked at. */
+/* Whether a dimension of a map may have this stride, in 16-bit elements. That of a dimension of size 1 is not looked at. */
+static inline FA_UNUSED int fa__mappable_stride(int64_t stride, int size) {
+    return size <= 1 || (stride >= 0 && stride % 8 == 0 && stride < (int64_t)1 << 39);
+}
+/* Whether there can be a map of the tensor. */
 static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch, int heads, int seqlen) {
     if (batch < 1 || heads < 1 || seqlen < 1)
         return FA__FAIL(FA_ERROR_ARGUMENT,
@@ -27,7 +31,7 @@ static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tenso
         const char *const which[3] = {"seq", "head", "batch"};
         const int size[3] = {seqlen, heads, batch};
         const int64_t stride[3] = {tensor.stride_seq, tensor.stride_head, tensor.stride_batch};
-        if (size[i] > 1 && (stride[i] < 0 || stride[i] % 8 != 0 || stride[i] >= (int64_t)1 << 39))
+        if (!fa__mappable_stride(stride[i], size[i]))
             return FA__FAIL(
                 FA_ERROR_ARGUMENT,
                 "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8 (FA_ARCH 80 needs no map)",
