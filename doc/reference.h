@@ -36,6 +36,10 @@
  *  chain of them or your own. Default: scores stay as they are. */
 #define FA_SCORE fa_alibi
 
+/** The type that `user` of the arguments points to, without const, for hooks of your own (fa/attention.h, fa/tile.h): up to 3 KB on a GPU,
+ *  where it travels with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
+#define FA_USER_ARGS struct my_args
+
 /** Linkage of the generated functions (fa/attention.h and its companions). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define
  *  FA_API FA_EXTERN` gives C linkage, for instances that other files call through #FA_DECLARE. */
 #define FA_API static
@@ -59,7 +63,7 @@
  *  (fa/attention.h). Default: from the tuning table in fa/kernel/attention_tiles.h. */
 #define FA_BLOCK_M 64
 
-/** Keys of a tile: a multiple of 16 (fa/attention.h). Default: from the tuning table. */
+/** Keys of a tile: a multiple of 16, with #FA_ARCH 90 up to 256 (fa/attention.h). Default: from the tuning table. */
 #define FA_BLOCK_N 64
 
 /** Warps of a thread block that multiply; not used on the CPU. Default: from the tuning table; 4 in the primitives. With
@@ -167,7 +171,7 @@
  *  args->threads.
  *  @param args   tensors, sizes and the parameters of the mask and the score hook; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE,
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT or ::FA_ERROR_WORKSPACE (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE,
  *          ::FA_ERROR_RESOURCE or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_attention_args *args, fa_stream stream);
 
@@ -176,7 +180,7 @@ fa_status NAME_forward(const fa_attention_args *args, fa_stream stream);
  *  On a GPU, with a mask, it counts the tiles there, on the default stream, and waits: not for graph captures.
  *  @param args the arguments that NAME_forward() would get
  *  @param plan written
- *  @return as NAME_forward(); but an instance of one schedule without a mask needs no device to say so */
+ *  @return as NAME_forward(); but without a mask an instance for the CPU, or with #FA_ARCH 80, needs no device to say so */
 fa_status NAME_plan(const fa_attention_args *args, fa_plan *plan);
 
 /** Bytes of workspace that NAME_forward() can use with these arguments, 0 or 4; it needs none (fa_attention_args.workspace).
@@ -220,7 +224,7 @@ void NAME_barrier(void);
  *  @return threadIdx.x on a GPU, 0 on the CPU */
 int NAME_thread(void);
 
-/** Changes the sign of every element of a tile that has landed.
+/** Changes the sign of every element of a tile that has landed; not with #FA_ARCH 90.
  *  @param tile   made visible by a barrier, before and after
  *  @param thread index of the caller among the FA_WARPS * 32 threads, all of which call; 0 on the CPU */
 void NAME_negate(NAME_tile *tile, int thread);

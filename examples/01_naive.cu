@@ -5,7 +5,7 @@
  *     O = P V               a mean of the values, weighted by P
  *
  * Three kernels, one after the other, and between them the whole score matrix lies in memory: heads * seqlen^2
- * floats. For 16 heads and 4,096 tokens that is 1 GiB to write once and to read four times, while Q, K and V
+ * floats. For 16 heads and 4,096 tokens that is 1 GiB to write three times and to read four times, while Q, K and V
  * together are 48 MiB. The matrix, not the arithmetic, is what makes this slow, and what makes it impossible for
  * long sequences.
  */

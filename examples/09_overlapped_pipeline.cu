@@ -23,8 +23,8 @@
  * A turn is a named barrier (PTX ISA, bar.sync with an id): one warpgroup waits at it, the other only arrives.
  *
  * With this the loop is nearly that of the library's sm_90a schedule, include/fa/kernel/attention_warpgroups.h. What that
- * adds: blocks of threads that stay and work through many blocks of queries, masks and hooks, any lengths and strides.
- * Its warpgroups take turns, too (doc/hopper.md).
+ * adds: blocks of threads that stay and work through many blocks of queries, masks and hooks, any lengths and strides. It
+ * passes its turn earlier, when both products have started, and waits for O before the exponentials (doc/hopper.md).
  */
 #if !defined(NO_MAIN)
 #define NO_MAIN

@@ -4,7 +4,7 @@
  * lengths, strides and batch, on this machine: compiled by nvcc it runs on the GPU, compiled as C on the CPU, on
  * all cores.
  *
- *     nvcc -O3 -arch=native -I../include 10_first_use.cu         or
+ *     nvcc -O3 -arch=sm_90a -I../include 10_first_use.cu         or     (sm_80, sm_89, sm_100a: what the GPU is)
  *     cc -O3 -x c -I../include 10_first_use.cu -lm -pthread
  */
 #include "harness.h"

@@ -1,8 +1,8 @@
 /* 23 a mask of your own: packed documents.
  *
  * To waste nothing on padding, several documents are laid end to end in one sequence; a token may look back only to
- * the start of its own. (The library ships fa_document, for ids in any order. Knowing more, that documents are
- * contiguous and the attention causal, ours is simpler and tells exactly which tiles are empty.)
+ * the start of its own. (The library ships fa_document and fa_causal_document, for ids in any order. Knowing more, that documents
+ * are contiguous, ours is simpler and tells exactly which tiles are empty.)
  *
  * A mask is four functions with a common prefix. packed_keep() alone would do, with FA_MASK_FROM_KEEP(packed) for
  * the rest; the other three are what makes it fast: they let the kernel skip tiles, and leave out the test in full
@@ -38,7 +38,7 @@ FA_HOOK fa_range packed_keys(const struct packed *u, fa_box box) {
     keys.end = packed_clamp(box.queries.end, box.keys);
     return keys;
 }
-/* And which queries for these keys? (The backward asks.) */
+/* And which queries for these keys? (A backward would ask.) */
 FA_HOOK fa_range packed_queries(const struct packed *u, fa_box box) {
     fa_range queries;
     queries.begin = packed_clamp(box.keys.begin, box.queries);

@@ -15,7 +15,7 @@
  *     several, a block for a longer one. Longer rows are in shared memory, of the blocks of a cluster if need be.
  *   - The largest and the sum come from one reduction. Each thread has its own largest so far and a sum relative to that
  *     (step 02's online softmax), and the states are merged: lanes by exchanges, warps through shared memory with one
- *     barrier. The tree below has eight, twice.
+ *     barrier. The tree in rows.h, by which sums are made below, has nine, twice.
  *   - Elements go from registers, already exponentials, to memory: no second look at x.
  */
 #include "rows.h"

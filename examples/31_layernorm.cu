@@ -10,7 +10,7 @@
  *
  * What fa/layernorm.h does differently, besides what example 30 tells of reading:
  *
- *   - The sum never leaves the registers before y is made of it; four matrices move, not six or eight.
+ *   - The sum never leaves the registers before y is made of it; four matrices move, not seven.
  *   - y is made of the sum in fp32, which is rounded for memory only. The teaching version normalises the rounded one.
  *   - A row is in registers. Each warp finds its own mean, and the squares about that; one barrier later all warps know those of the
  *     row (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).

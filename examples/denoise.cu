@@ -17,7 +17,7 @@
  * all), and a mask for --window R, which looks only at pixels within R columns and R rows, and tells which blocks
  * hold none of those.
  *
- * cc -O3 -x c -I../include denoise.cu -lm -pthread      or      nvcc -O3 -arch=native -I../include denoise.cu
+ * cc -O3 -x c -I../include denoise.cu -lm -pthread      or      nvcc -O3 -arch=sm_90a -I../include denoise.cu
  */
 #include "harness.h"
 #include "image.h"

@@ -251,7 +251,7 @@ static UNUSED void reference_row(const problem *p, score_function score, int bat
 }
 
 /** What rounding may do to a row of outputs, relative to its largest. Outputs are weighted means. In bf16 weights and
- *  outputs are rounded by up to 2^-9 each, and the outputs of a row may all be small: 2^-6. One key too many or too few
+ *  outputs are rounded by up to 2^-9 of the power of two above them each, and the outputs of a row may all be small: 2^-6. One key too many or too few
  *  among hundreds is more. fp32 steps only sum in another order: 2e-5. */
 static UNUSED double allowed_error(int dtype) { return dtype == BF16 ? 0x1p-6 : 2e-5; }
 

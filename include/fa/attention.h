@@ -45,9 +45,8 @@
  *
  * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
  * the CPU it returns when o is written. NAME_plan() says what would run; with a mask on a GPU it counts the tiles there
- * and waits for the answer. NAME_workspace() is how many bytes a workspace may have, which is optional: 4
- * under masks of documents and of your own with sm_90a, else 0. With them work is shared out as it comes, which pays where blocks of
- * queries take differently long.
+ * and waits for the answer. NAME_workspace() is the size of the optional workspace: 4 bytes under masks of documents and of your own
+ * with sm_90a, else 0. With it blocks of queries are handed out one by one, which pays where they take differently long.
  */
 #include <fa/fa.h>
 #include <fa/kernel/check.h>

@@ -76,8 +76,8 @@ typedef struct fa_cross_entropy_args {
     int64_t cols;          /**< classes: 0 or more */
     float label_smoothing; /**< the share of the target that is spread over all classes: 0 to 1 */
     int ignore_index;      /**< the target of rows that do not count; 0 means -100 (to leave class 0 out, give its rows -100) */
-    float z_loss;          /**< weight of lse^2 in the loss: 0 or more */
-    float softcap;         /**< logits become softcap tanh(logits / softcap) first: greater than 0; 0 means that they do not */
+    float z_loss;          /**< weight of lse^2 in the loss: 0 to 1e30 */
+    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0 means that they do not */
     const float *d_loss;   /**< (rows) read by the backward; NULL: 1 for every row */
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */

@@ -232,7 +232,12 @@ typedef struct fa_tensor {
     int64_t stride_batch, stride_head, stride_seq;
 } fa_tensor;
 
-/** A contiguous (batch, heads, seqlen, head_dim) tensor. */
+/** A contiguous (batch, heads, seqlen, head_dim) tensor; no stride depends on the batch.
+ *  @param data     element (0, 0, 0, 0)
+ *  @param heads    of this tensor: heads_kv for k and v
+ *  @param seqlen   of this tensor
+ *  @param head_dim of this tensor
+ *  @return the tensor, whose strides are in elements */
 static inline FA_UNUSED fa_tensor fa_tensor_bhsd(const void *data, int heads, int seqlen, int head_dim) {
     fa_tensor t;
     t.data = (void *)(uintptr_t)data;
@@ -242,7 +247,7 @@ static inline FA_UNUSED fa_tensor fa_tensor_bhsd(const void *data, int heads, in
     return t;
 }
 
-/** A contiguous (batch, seqlen, heads, head_dim) tensor. */
+/** A contiguous (batch, seqlen, heads, head_dim) tensor; parameters as of fa_tensor_bhsd(). */
 static inline FA_UNUSED fa_tensor fa_tensor_bshd(const void *data, int heads, int seqlen, int head_dim) {
     fa_tensor t;
     t.data = (void *)(uintptr_t)data;
@@ -268,7 +273,8 @@ static inline FA_UNUSED fa_matrix fa_matrix_of(const void *data, int64_t cols) {
 }
 
 /** The arguments of every attention instance. Pointers are device pointers for a GPU instance and
- *  host pointers for a CPU one, but for `user`, which is always a host pointer.
+ *  host pointers for a CPU one, but for `user`, which is always a host pointer. Tensors are aligned to 16 bytes, a bias to its elements,
+ *  other arrays to 4. batch * heads * blocks of queries (fa_plan) is at most 2^31 - 1.
  *  All-zero bytes are valid; fa_attention_defaults() differs from them only in the two windows (-1). */
 typedef struct fa_attention_args {
     fa_tensor q;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM) */
@@ -281,7 +287,7 @@ typedef struct fa_attention_args {
     int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
     int seqlen_q;   /**< queries a sequence: 0 to 2^31 - 1024 */
     int seqlen_k;   /**< keys a sequence: 0 to 2^31 - 1024 */
-    float scale;    /**< multiplies q.k; 0 means 1/sqrt(FA_HEAD_DIM) */
+    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in size, of either sign; 0 means 1/sqrt(FA_HEAD_DIM) */
     int window_left;  /**< fa_sliding_window: keys before the query's own position; negative: unbounded */
     int window_right; /**< fa_sliding_window: keys after it; negative: unbounded */
     float softcap;    /**< fa_softcap: the cap, from 1e-30 to 1e8 */
@@ -291,7 +297,7 @@ typedef struct fa_attention_args {
                                                                        address and strides are multiples of 16 bytes */
     const float *key_bias;     /**< fa_key_bias: (batch, heads, seqlen_k) by the strides below, key stride 1 */
     int64_t key_bias_stride_batch, key_bias_stride_head; /**< elements; 0 broadcasts */
-    const int *prefix;         /**< fa_prefix: (batch) keys that every query sees */
+    const int *prefix;         /**< fa_prefix: (batch) keys that every query sees: none if 0 or less, all from seqlen_k on */
     const int *document_q;     /**< fa_document, fa_causal_document: (batch, seqlen_q) ids */
     const int *document_k;     /**< fa_document, fa_causal_document: (batch, seqlen_k) ids */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
@@ -320,9 +326,8 @@ typedef struct fa_plan {
     size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 256 KB of stack more, 512 KB with the default tiles) */
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
-    int64_t tiles_visited;  /**< of these, computed: all that hold a visible element, and no others, but of two masks together
-                               (fa_causal_document is causal and by document) those that neither empties by itself, and of one's
-                               own those that it does not call empty */
+    int64_t tiles_visited;  /**< computed: all with a visible element; for combined masks (fa_causal_document is causal and by document)
+                               also those that neither part empties by itself, and for your own those that it does not call empty */
     int64_t tiles_masked;   /**< of the visited, those where the mask is applied element by element */
     int64_t tiles_skipped;  /**< total minus visited */
 } fa_plan;
@@ -339,9 +344,9 @@ typedef struct fa_index {
     const fa_attention_args *args; /**< the call's arguments, readable where the hook runs (never read args->user) */
     int batch, head, head_kv;
     int query, key;
-    float distance; /**< key - (query + seqlen_k - seqlen_q): 0 on the bottom-right aligned diagonal, negative before it */
+    float distance; /**< key - (query + seqlen_k - seqlen_q): 0 on the bottom-right aligned diagonal, whatever the mask, negative before it */
     int dtype;      /**< FA_DTYPE of the instance, a compile-time constant */
-    int checked;    /**< a compile-time constant: the host has found the hook's arrays set, and it need not look */
+    int checked;    /**< a compile-time constant: 1 where the host has verified the hook's arrays, so that it need not look for NULL */
 } fa_index;
 
 /** A block of the score matrix, as a mask's block functions see it. */

@@ -105,7 +105,7 @@ FA_API fa_status FA__ROWS(_forward)(const fa_layernorm_args *args, fa_stream str
 /** The gradients of the loss, from that of y, d_y, and what was normalised. */
 FA_API fa_status FA__ROWS(_backward)(const fa_layernorm_args *args, fa_stream stream) FA_UNUSED;
 /** Bytes of workspace that are enough for the backward with these arguments, of which it looks at rows, cols, and whether d_sum and
- *  the gradients of weights are wanted. Where these are not, and mean and rstd are given, rows that a block can hold need none. On a GPU it
+ *  the gradients of weights are wanted. (Without those, rows that a block can hold need none if mean and rstd are given.) On a GPU it
  *  depends on the current device; 0 if there is none. */
 FA_API size_t FA__ROWS(_workspace)(const fa_layernorm_args *args) FA_UNUSED;
 

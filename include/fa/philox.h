@@ -81,7 +81,7 @@ typedef struct fa_dropout {
     float scale; /**< of what is kept */
 } fa_dropout;
 
-/** Dropout with a probability from 0 to 1. */
+/** Dropout with a probability from 0 to 1; what is outside, or NaN, is not checked here (the companions refuse it). */
 FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset) {
     fa_dropout d;
     d.seed = seed;

@@ -78,7 +78,7 @@ typedef struct fa_rope_args {
     const float *sin;     /**< (table_rows, rotary_dim / 2) sines; NULL if and only if cos is */
     int table_rows;       /**< rows of the tables: positions from there on, and below 0, have no angle, and give NaN; 0: not known,
                                and only those below 0 do */
-    float base;           /**< without tables: greater than 1; 0 means 10000 */
+    float base;           /**< without tables: greater than 1, up to 1e30; 0 means 10000 */
     const int *positions; /**< (batch, seqlen) the position of each token; NULL: offset + its number in the sequence */
     int offset;           /**< without positions: that of the first token */
     fa_tensor d_q;        /**< (batch, heads, seqlen, head_dim) FA_DTYPE: the gradient of q_out becomes that of q in the backward */

@@ -58,7 +58,7 @@ typedef struct fa_row_softmax_args {
     fa_matrix y;       /**< (rows, cols) FA_DTYPE, written by the forward, read by the backward */
     int64_t rows;      /**< 0 or more */
     int64_t cols;      /**< 0 or more; with 0 nothing is read or written */
-    float temperature; /**< divides x: greater than 0; 0 means 1 */
+    float temperature; /**< divides x: 1e-30 to 1e30; 0 means 1 */
     int log;           /**< 1: y is the logarithm of the softmax; 0: the softmax */
     fa_matrix d_y;     /**< (rows, cols) FA_DTYPE, read by the backward */
     fa_matrix d_x;     /**< (rows, cols) FA_DTYPE, written by the backward */

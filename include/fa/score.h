@@ -22,8 +22,8 @@
  * @endcode
  *
  * A hook runs on every element of every visited block: it should be a few instructions without branches. `at` always
- * lies inside the sequences. Shipped hooks find their parameters in `at.args`; one that is missing (NULL, or a softcap of 0 or less) is
- * refused by NAME_forward(); behind FA_SCORE_CHAIN, where the host cannot see it, it gives NaN.
+ * lies inside the sequences. Shipped hooks find their parameters in `at.args`; one that is missing (NULL, or a softcap out of range) is
+ * refused by NAME_forward(); behind FA_SCORE_CHAIN, where the host cannot see it, NULL and a softcap of 0 or less give NaN.
  */
 #ifndef FA_SCORE_H
 #define FA_SCORE_H

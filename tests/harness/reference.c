@@ -1,7 +1,12 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "reference.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "number.h"
 #include "tap.h"
@@ -169,24 +174,51 @@ static void unfused_row(const problem *p, const double *q, const double *k, cons
 typedef void row_function(const problem *, const double *, const double *, const double *, double, double *, int, int,
                           int, double *, double *);
 
-static void all_rows(const problem *p, result *r, row_function *row, int tf32) {
+/* All heads, which threads take one after the other. */
+typedef struct heads {
+    const problem *p;
+    result *r;
+    row_function *row;
+    int tf32, next;
+} heads;
+
+static void *some_heads(void *argument) {
+    heads *work = (heads *)argument;
+    const problem *p = work->p;
     const fa_attention_args *a = &p->args;
-    int d = p->of.head_dim, dv = p->of.head_dim_v;
+    int d = p->of.head_dim, dv = p->of.head_dim_v, head;
     double scale = a->scale != 0 ? (double)a->scale : 1 / sqrt(d);
     double *s = (double *)malloc(((size_t)a->seqlen_k + 1) * sizeof *s);
-    for (int b = 0; b < a->batch; b++)
-        for (int h = 0; h < a->heads; h++) {
-            int kv = h / (a->heads / a->heads_kv);
-            double *q = rows_of(p, &p->q, &a->q, b, h, a->seqlen_q, d, tf32);
-            double *k = rows_of(p, &p->k, &a->k, b, kv, a->seqlen_k, d, tf32);
-            double *v = rows_of(p, &p->v, &a->v, b, kv, a->seqlen_k, dv, tf32);
-            for (int i = 0; i < a->seqlen_q; i++) {
-                size_t at = ((size_t)b * (size_t)a->heads + (size_t)h) * (size_t)a->seqlen_q + (size_t)i;
-                row(p, q + (size_t)i * (size_t)d, k, v, scale, s, b, h, i, r->o + at * (size_t)dv, r->lse + at);
-            }
-            free(q), free(k), free(v);
+    if (!s) tap_bail("out of memory");
+    while ((head = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < a->batch * a->heads) {
+        int b = head / a->heads, h = head % a->heads, kv = h / (a->heads / a->heads_kv);
+        double *q = rows_of(p, &p->q, &a->q, b, h, a->seqlen_q, d, work->tf32);
+        double *k = rows_of(p, &p->k, &a->k, b, kv, a->seqlen_k, d, work->tf32);
+        double *v = rows_of(p, &p->v, &a->v, b, kv, a->seqlen_k, dv, work->tf32);
+        for (int i = 0; i < a->seqlen_q; i++) {
+            size_t at = (size_t)head * (size_t)a->seqlen_q + (size_t)i;
+            work->row(p, q + (size_t)i * (size_t)d, k, v, scale, s, b, h, i, work->r->o + at * (size_t)dv, work->r->lse + at);
         }
+        free(q), free(k), free(v);
+    }
     free(s);
+    return NULL;
+}
+
+static void all_rows(const problem *p, result *r, row_function *row, int tf32) {
+    enum { MOST = 64 };
+    const double worth = 3e7; /* products for which a thread is */
+    const fa_attention_args *a = &p->args;
+    double products = (double)a->batch * a->heads * a->seqlen_q * a->seqlen_k * (p->of.head_dim + p->of.head_dim_v);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    heads work = {p, r, row, tf32, 0};
+    pthread_t thread[MOST];
+    int threads = 0;
+    while (threads < MOST && threads + 1 < cores && (threads + 1) * worth < products &&
+           !pthread_create(&thread[threads], NULL, some_heads, &work))
+        threads++;
+    some_heads(&work);
+    while (threads > 0) pthread_join(thread[--threads], NULL);
 }
 
 void reference_attention(const problem *p, result *r) { all_rows(p, r, exact_row, 0); }

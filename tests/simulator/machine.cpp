@@ -11,6 +11,7 @@
 #define MACHINE_MAJOR 8
 #endif
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -466,12 +467,27 @@ static void run(const void *kernel, unsigned blocks, unsigned threads, const par
         for (int j = 0; j < FENCE; j++) machine_must(fa__shared[shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
     }
 }
+/* How many of `bytes` there are at an address: how large a kernel's parameters are is not known, and on the caller's stack less may follow. */
+static size_t readable(const void *from, size_t bytes) {
+    static thread_local uintptr_t begin, end;
+    const uintptr_t at = (uintptr_t)from;
+    if (end == 0) {
+        pthread_attr_t own;
+        void *stack;
+        size_t size;
+        pthread_getattr_np(pthread_self(), &own);
+        pthread_attr_getstack(&own, &stack, &size);
+        pthread_attr_destroy(&own);
+        begin = (uintptr_t)stack, end = begin + size;
+    }
+    return at >= begin && at < end && end - at < bytes ? end - at : bytes;
+}
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
     const uint64_t in_all = (uint64_t)blocks.x * blocks.y * blocks.z;
     if (in_all == 0 || in_all != blocks.x || in_all > INT32_MAX || threads.x == 0 || threads.x > THREADS || threads.y * threads.z != 1 || shared_bytes > SHARED_OF_BLOCK)
         return says(cudaErrorInvalidValue);
     parameters of;
-    memcpy(&of, arguments[0], sizeof of);
+    memcpy(&of, arguments[0], readable(arguments[0], sizeof of));
     enqueue(stream, [=] { run(kernel, blocks.x, threads.x, of, shared_bytes); });
     return cudaSuccess;
 }

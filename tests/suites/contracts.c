@@ -73,6 +73,12 @@
 #define FA_SCORE fa_bias
 #include <fa/attention.h>
 
+#define FA_NAME c_wide_bias
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 128
+#define FA_SCORE fa_bias
+#include <fa/attention.h>
+
 #define FA_NAME c_key_bias
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 8
@@ -273,6 +279,7 @@ static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8
 static const instance causal_document = INSTANCE(c_causal_document, causal_document, none, FA_BF16, 8);
 static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
+static const instance wide_bias = INSTANCE(c_wide_bias, full, bias, FA_BF16, 128);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
 static const instance half_key_bias = INSTANCE(c_half_key_bias, full, key_bias, FA_BF16, 64);
 static const instance window_key_bias = INSTANCE(c_window_key_bias, window, key_bias, FA_BF16, 64);
@@ -610,15 +617,17 @@ static void far_scores(const instance *of, double rounding) {
  * of what they see. */
 static void late_low_scores(const instance *of) {
     enum { LENGTH = 256, LEFT = 100 };
-    static const float lows[] = {-1e30f, -1e32f, -3.4e38f};
+    static const float lows[] = {-1e30f, -1e32f, -3.3e38f};
     int wrong = 0;
     for (int n = 0; n < 6; n++) {
         shape s = shape_plain(1, 1, 1, LENGTH, LENGTH);
         const int windowed = of->mask == MASK_window, d = of->head_dim;
         s.window_left = windowed ? LEFT : -1, s.window_right = windowed ? 0 : -1;
         problem p = fresh(of, &s);
-        float *bias = (float *)(void *)p.key_bias.host;
+        float bias[LENGTH];
         for (int j = 0; j < LENGTH; j++) bias[j] = (n < 3 ? windowed || j >= 130 : j % 16 % 2 || j % 16 > 6) ? lows[n % 3] : -INFINITY;
+        if (of->score == SCORE_key_bias) memcpy(p.key_bias.host, bias, sizeof bias);
+        else for (int64_t i = 0; i < LENGTH * LENGTH; i++) number_store(p.bias.host, i, of->dtype, (double)bias[i % LENGTH]);
         problem_upload(&p);
         wrong += !check_forward(&p);
         problem_download(&p);
@@ -1377,6 +1386,7 @@ static void numerics(void) {
     late_low_scores(&key_bias);
     late_low_scores(&half_key_bias);
     late_low_scores(&window_key_bias);
+    late_low_scores(&wide_bias);
     documents_apart(&document);
     large_scale(&key_bias, 200, 1);
     large_scale(&half_key_bias, 200, 1);

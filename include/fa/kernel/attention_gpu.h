@@ -61,6 +61,8 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 }
 #endif
 
+enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes) }; /* with one stage */
+
 static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__PARAMS p;
     fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
@@ -68,19 +70,18 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
 #if FA__COLUMNS
     FA__ATTN(__fold_scale)(&p, p.scale);
 #endif
-    return fa__launch(
-        FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
-        sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes),
-        &p, stream);
+    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
+                      FA__LOOP(_less_shared), &p, stream);
 }
 static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
     if (status != FA_OK || !plan) return status;
-    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS);
+    const int small = FA_STAGES > 1 && fa__is_small((const void *)FA__LOOP(_kernel));
+    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, small ? 1 : FA_STAGES, FA_WARPS);
     plan->schedule = "sm_80";
     plan->arch = 80;
     plan->threads = FA_WARPS * 32;
-    plan->shared_bytes = sizeof(FA__LOOP(_shared));
+    plan->shared_bytes = small ? (size_t)FA__LOOP(_less_shared) : sizeof(FA__LOOP(_shared));
     return FA_OK;
 }
 #undef FA__LOOP

@@ -7,8 +7,8 @@
  * engine bring them into rings of buffers. FA_WARPS / 4 warpgroups of consumers take 64 queries each and read the same
  * tiles.
  *
- * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one, and computes the softmax of
- * S' while P V runs, and while other warpgroups' products do. The stream of tiles does not break between blocks: S'
+ * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run while
+ * P V does; its exponentials, after that, while other warpgroups' products do. The stream of tiles does not break between blocks: S'
  * then belongs to the next block, whose Q came while this one was computed, and O leaves under the next products.
  *
  * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
@@ -53,13 +53,12 @@
  * spills. */
 #define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
 
-/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. Not with a
- * bias wider than 64: there it takes scores below -1e30 for hidden where a row has seen nothing (FA__FAR_KEPT), and brings 1% or less. */
-#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST && !(FA__BIAS_TILES && FA__WIDEST > 64))
+/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. */
+#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
 
-/* Whether it is asked only when a maximum changes whether it is large: 1 to 2% faster, but with hooks, at head dimension 128, 10% slower,
- * because the assembler orders the exponentials otherwise. */
-#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__WIDEST <= 64))
+/* Whether it is asked only when a maximum changes whether it is large, or not there yet: 1 to 2% faster, but with hooks of one's own, at
+ * head dimension 128, 10% slower, because the assembler orders the exponentials otherwise. */
+#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 64))
 
 #define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
 

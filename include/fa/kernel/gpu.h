@@ -86,6 +86,14 @@ FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int most) {
     return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most) == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+/* Whether a kernel was compiled for a GPU that has little shared memory, if there is a device to tell. */
+FA__CALLED int fa__is_small(const void *kernel) {
+    struct cudaFuncAttributes compiled;
+    int device, most;
+    return fa__most_shared(&device, &most) == cudaSuccess && most < 163 * 1024 &&
+           cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess && FA__SMALL_SHARED(compiled.ptxVersion);
+}
+
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
  * for a GPU that has little (kernel/attention_tiles.h). */
 static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
