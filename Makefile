@@ -7,6 +7,9 @@ CC       ?= cc
 CFLAGS   ?= -O3
 WARNINGS ?= -Wall -Wextra
 BUILD    ?= build
+ifneq ($(words $(BUILD)),1)
+$(error BUILD is '$(BUILD)': make takes no blanks in the names of files; give a folder without)
+endif
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 PYTHON   ?= python3

@@ -251,11 +251,16 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
 }
 
-/* Leaves the scale to the exponents: there is no hook that wants it before. For half types on a GPU it is not so large that the least
- * maximum of fa/softmax.h times the scale would be infinite. */
+/* The exponents' factor. For half types on a GPU the least maximum of fa/softmax.h times it is neither infinite nor so small that weights
+ * would not tell that there is none yet. */
+static FA_UNUSED float FA__ATTN(__bounded)(float factor) {
+    if (FA__ARCH == FA_CPU || (FA_DTYPE != FA_F16 && FA_DTYPE != FA_BF16)) return factor;
+    return factor < 1e-25f ? 1e-25f : factor > 2e8f ? 2e8f : factor;
+}
+
+/* Leaves the scale to the exponents: there is no hook that wants it before. */
 static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
-    const float most = FA__ARCH != FA_CPU && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) ? 2e8f : INFINITY;
-    const float size = fabsf(scale) < most ? fabsf(scale) : most;
+    const float size = FA__ATTN(__bounded)(fabsf(scale));
     p->negate = scale < 0.0f;
     p->scale = copysignf(size, scale);
     p->scale_log2 = size * FA__LOG2_E;
@@ -276,7 +281,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
 #if FA__HAS_SCORE
     float unit = FA__SCORE_UNIT(args), largest = 3e38f * (unit < 1.0f ? unit : 1.0f);
     p->scale = (fabsf(scale) < largest ? scale : copysignf(largest, scale)) / unit;
-    p->scale_log2 = unit * FA__LOG2_E;
+    p->scale_log2 = FA__ATTN(__bounded)(unit) * FA__LOG2_E;
 #else
     FA__ATTN(__fold_scale)(p, scale);
 #endif

@@ -77,7 +77,8 @@ typedef struct fa_cross_entropy_args {
     float label_smoothing; /**< the share of the target that is spread over all classes: 0 to 1 */
     int ignore_index;      /**< the target of rows that do not count; 0 means -100 (to leave class 0 out, give its rows -100) */
     float z_loss;          /**< weight of lse^2 in the loss: 0 to 1e30 */
-    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0 means that they do not */
+    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0 means that they do not. Half types on a
+                                GPU have them to some 1e-7 of the cap */
     const float *d_loss;   /**< (rows) read by the backward; NULL: 1 for every row */
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */
@@ -148,22 +149,11 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
               "%s: softcap is %g: between 1e-30 and 1e30 is needed (0 means none)", name, (double)a->softcap);
     const fa__matrix_use all[] = {{"logits", a->logits, 1, 0}, {"d_logits", a->d_logits, backward, 1}};
     if ((status = fa__check_matrices(name, all, 2, a->rows, a->cols, bytes)) != FA_OK) return status;
-    if (!backward && (status = fa__check_arrays(name, "loss", a->loss, "lse", a->lse, a->rows, 4)) != FA_OK) return status;
-    const struct {
-        const char *name;
-        const void *data;
-        int needed;
-    } vectors[] = {{"targets", a->targets, 1}, {"loss", a->loss, 0}, {"lse", a->lse, backward}, {"d_loss", a->d_loss, 0}};
-    for (int i = 0; i < 4 && a->rows > 0; i++) {
-        FA__CHECK(vectors[i].data || !vectors[i].needed, "%s: %s is NULL: %lld %s are needed, one a row", name, vectors[i].name,
-                  (long long)a->rows, i == 0 ? "ints" : "floats");
-        FA__CHECK((uintptr_t)vectors[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", name, vectors[i].name,
-                  vectors[i].data);
-        const int written = !backward && (i == 1 || i == 2);
-        status = fa__check_beside(name, vectors[i].name, i == (backward ? 1 : 3) ? NULL : vectors[i].data, a->rows, 4, written, all, 2, a->rows,
-                                  a->cols, bytes);
-        if (status != FA_OK) return status;
-    }
+    const fa__vector_use vectors[] = {{"targets", a->targets, 1, 0, 4, a->rows}, {"loss", a->loss, !backward, 1, 4, a->rows},
+                                      {"lse", a->lse, 1, !backward, 4, a->rows}, {"d_loss", a->d_loss, backward, 0, 4, a->rows}};
+    FA__CHECK(a->targets || a->rows == 0, "%s: targets is NULL: %lld ints are needed, one a row", name, (long long)a->rows);
+    FA__CHECK(a->lse || !backward || a->rows == 0, "%s: lse is NULL: %lld floats are needed, one a row", name, (long long)a->rows);
+    if ((status = fa__check_vectors(name, vectors, 4, all, 2, a->rows, a->cols, bytes)) != FA_OK) return status;
     if (!backward)
         FA__CHECK(a->loss || a->lse || a->rows == 0, "%s: loss and lse are NULL: %lld floats for one of them are needed", name,
                   (long long)a->rows);

@@ -41,9 +41,14 @@
 #error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a, in CMake CMAKE_CUDA_ARCHITECTURES (nvcc without -arch picks an older one)"
 #endif
 
+#if defined(__i386__) && !defined(__SSE2__)
+#error "fa relies on floats that are rounded to float, which the x87 unit does not do: compile with -msse2 -mfpmath=sse"
+#endif
+
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
 #error "fa relies on infinities (masked scores, empty rows): compile without -ffast-math and -ffinite-math-only"
-#elif defined(__ASSOCIATIVE_MATH__) /* gcc; clang, which does not say so, is told where it matters (FA__IN_ORDER) */
+#elif defined(__ASSOCIATIVE_MATH__) || (defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12 && defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
+/* gcc, from 12 on by the first; clang, which does not say so, is told where it matters (FA__IN_ORDER) */
 #error "fa relies on the order of additions (2^x): compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math"
 #endif
 
@@ -69,21 +74,21 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #else
 #define FA_EXTERN extern
 #endif
-#define FA_UNUSED __attribute__((unused))
+#define FA_UNUSED __attribute__((__unused__))
 /** @cond PRIVATE */
 /* A function of the host that runs once a call: its compilation counts for more than its speed does. (With nvcc that is a tenth of
  * a second an instance; elsewhere these functions are few.) */
 #if defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__)
-#define FA__CALLED static FA_UNUSED __attribute__((noinline, cold, optimize("O0")))
+#define FA__CALLED static FA_UNUSED __attribute__((noinline, __cold__, optimize("O0")))
 #else
-#define FA__CALLED static FA_UNUSED __attribute__((noinline, cold))
+#define FA__CALLED static FA_UNUSED __attribute__((noinline, __cold__))
 #endif
 /** @endcond */
 #if defined(__CUDACC__)
 /** Every hook starts with FA_HOOK: a function that is inlined into kernels, on every architecture. */
 #define FA_HOOK static __host__ __device__ __forceinline__ FA_UNUSED
 #else
-#define FA_HOOK static inline __attribute__((always_inline, unused))
+#define FA_HOOK static inline __attribute__((__always_inline__, __unused__))
 #endif
 /** @} */
 
@@ -143,7 +148,7 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
 /* Around code that calls hooks: what C++ refuses is in C only a warning, a hook that does not exist, or that takes
  * another type of arguments. And nvcc only warns of one without FA_HOOK that is called for both host and device. */
-#if defined(__CUDACC__)
+#if defined(__NVCC__)
 #define FA__STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20014")
 #define FA__STRICT_END _Pragma("nv_diagnostic pop")
 #elif defined(__cplusplus)
@@ -211,7 +216,7 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #if defined(__cplusplus)
 extern "C" {
 #endif
-__attribute__((weak, visibility("default"))) __thread char fa__error[FA__ERROR_BYTES];
+__attribute__((__weak__, __visibility__("default"))) __thread char fa__error[FA__ERROR_BYTES];
 #if defined(__cplusplus)
 }
 #endif
@@ -397,12 +402,12 @@ FA_HOOK float fa_f16_to_float(fa_f16 h) {
 #if defined(FA__FLOAT_OF_F16)
     return FA__FLOAT_OF_F16(h);
 #else
-    /* Shift exponent and mantissa into place and let one multiplication by 2^112 correct the bias:
-     * it also normalises subnormals. Infinity and NaN need their exponent filled up. */
-    uint32_t magnitude = (uint32_t)(h & 0x7FFFu) << 13;
-    uint32_t finite = fa__bits(fa__from_bits(magnitude) * 0x1p112f);
-    uint32_t special = magnitude | 0x7F800000u;
-    uint32_t u = (h & 0x7C00u) == 0x7C00u ? special : finite;
+    /* Shift exponent and mantissa into place and add the difference of the biases. A subnormal is the fraction of 2^-14 with nothing
+     * before the point: no operand is a subnormal float, which a processor may be told to take for 0. Infinity and NaN need their exponent
+     * filled up. */
+    uint32_t magnitude = (uint32_t)(h & 0x7FFFu) << 13, exponent = h & 0x7C00u;
+    uint32_t subnormal = fa__bits(fa__from_bits(magnitude + 0x38800000u) - 0x1p-14f);
+    uint32_t u = exponent == 0x7C00u ? magnitude | 0x7F800000u : exponent == 0 ? subnormal : magnitude + 0x38000000u;
     return fa__from_bits(u | (uint32_t)(h & 0x8000u) << 16);
 #endif
 }

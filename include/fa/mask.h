@@ -191,7 +191,7 @@ typedef struct fa__ids {
 } fa__ids;
 typedef struct fa__four_ints {
     int x[4];
-} __attribute__((aligned(16))) fa__four_ints;
+} __attribute__((__aligned__(16))) fa__four_ints;
 FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smallest of three at once */
     ids->lowest = fa__min(fa__min(a, b), ids->lowest);
     ids->highest = fa__max(fa__max(a, b), ids->highest);

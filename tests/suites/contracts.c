@@ -73,6 +73,13 @@
 #define FA_SCORE fa_bias
 #include <fa/attention.h>
 
+#define FA_NAME c_window_softcap
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_sliding_window
+#define FA_SCORE fa_softcap
+#include <fa/attention.h>
+
 #define FA_NAME c_wide_bias
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 128
@@ -279,6 +286,7 @@ static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8
 static const instance causal_document = INSTANCE(c_causal_document, causal_document, none, FA_BF16, 8);
 static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
+static const instance window_softcap = INSTANCE(c_window_softcap, window, softcap, FA_BF16, 64);
 static const instance wide_bias = INSTANCE(c_wide_bias, full, bias, FA_BF16, 128);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
 static const instance half_key_bias = INSTANCE(c_half_key_bias, full, key_bias, FA_BF16, 64);
@@ -405,6 +413,7 @@ static void errors(void) {
     p = fresh(&plain, &s), p.args.o.stride_batch = 0, fails(&p, argument, "o.stride_batch is 0", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = 0, fails(&p, argument, "o.stride_head is 0", "written over");
     p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data, fails(&p, argument, "lse and o.data are both", "two arrays");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.q.data, fails(&p, argument, "lse and q.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "o.stride_head is 16 and o.stride_seq 16", "written over");
     p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "o.data and q.data are both", "memory of its own");
@@ -702,8 +711,8 @@ static int agrees(problem *p, double o, double lse, double *worst) {
 /* Scores that are alike, of products of 0 or (where they may be large) of large ones, whatever the scale: rows have the mean of what they
  * see, and those that see nothing are 0. */
 static void any_scale(const instance *of) {
-    enum { QUERIES = 256, KEYS = 100, LEFT = 30 };
-    static const float scales[] = {1e-30f, 1e-27f, 1e9f, 1e30f, -1e30f};
+    enum { QUERIES = 350, KEYS = 300, LEFT = 30 };
+    static const float scales[] = {1e-30f, 1e-29f, 1e-27f, 1e9f, 1e30f, -1e30f};
     int wrong = 0;
     for (size_t n = 0; n < sizeof scales / sizeof *scales; n++) {
         shape s = shape_plain(1, 2, 1, QUERIES, KEYS);
@@ -712,13 +721,14 @@ static void any_scale(const instance *of) {
         double off = 0;
         const int small = fabsf(scales[n]) < 1e-25f, large = check_place == MEMORY_HOST && of->dtype == FA_BF16 && small;
         p.args.scale = scales[n];
+        if (of->score == SCORE_softcap) p.args.softcap = small ? 1e-30f : 50;
         for (int h = 0; h < 2; h++)
             for (int i = 0; i < QUERIES; i++)
                 for (int c = 0; c < of->head_dim; c++) problem_set(&p, &p.q, &p.args.q, 0, h, i, c, large ? 0x1p51 : 0);
         for (int j = 0; large && j < KEYS; j++)
             for (int c = 0; c < of->head_dim; c++) problem_set(&p, &p.k, &p.args.k, 0, 0, j, c, -0x1p51);
         if (p.slopes.host) memset(p.slopes.host, 0, 2 * 4);
-        for (int j = 0; p.key_bias.host && j < 2 * KEYS; j++) ((float *)(void *)p.key_bias.host)[j] = small && check_place != MEMORY_HOST ? 0.0f : -5000.0f;
+        for (int j = 0; p.key_bias.host && j < 2 * KEYS; j++) ((float *)(void *)p.key_bias.host)[j] = -5000.0f;
         wrong += !agrees(&p, 2 * number_half_ulp(4, of->dtype), 1e-2, &off);
         if (wrong) tap_note("scale %g: %.2f of the allowed", (double)scales[n], off);
         problem_delete(&p);
@@ -1396,6 +1406,7 @@ static void numerics(void) {
     any_scale(&bf16_window);
     any_scale(&half_key_bias);
     any_scale(&window_key_bias);
+    any_scale(&window_softcap);
     any_scale(&half_alibi);
     steep_lines(&half_alibi);
     steep_lines(&causal_alibi);

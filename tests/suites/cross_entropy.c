@@ -550,7 +550,8 @@ static void errors(rng *r) {
     FRESH, p.args.loss = (float *)p.args.logits.data, fails(&p, k, 0, "has a place in logits", "memory of its own");
     FRESH, p.args.lse = (float *)(void *)((char *)p.args.d_logits.data + 4), fails(&p, k, 1, "has a place in d_logits", "memory of its own");
     FRESH, p.args.loss = p.args.lse, fails(&p, k, 0, "share memory", "two arrays");
-    FRESH, p.args.lse = p.args.loss + 1, fails(&p, k, 0, "and lse, at", "two arrays");
+    FRESH, p.args.loss = (float *)(void *)(uintptr_t)p.args.targets, fails(&p, k, 0, "targets, ", "two arrays");
+    FRESH, p.args.lse = p.args.loss + 1, fails(&p, k, 0, "and lse, ", "two arrays");
     FRESH, p.args.d_logits = p.args.logits, p.args.d_logits.stride_row++, fails(&p, k, 1, "d_logits is written in place of logits", "the same is needed");
     FRESH, p.args.logits.stride_row = INT64_MAX, fails(&p, k, 0, "logits.stride_row is 9223372036854775807", "more than 2^48 elements");
     FRESH, p.args.lse = NULL, fails(&p, k, 1, "lse is NULL", "3 floats");

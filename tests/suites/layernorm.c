@@ -746,6 +746,11 @@ static void errors(const kind *k, rng *r) {
     FRESH, ARGS.rstd = (float *)ARGS.y.data, fails(&p, k, 0, "has a place in y", "memory of its own");
     FRESH, ARGS.rstd = (float *)(void *)((char *)ARGS.x.data - 4), fails(&p, k, 0, "has a place in x", "memory of its own");
     FRESH, ARGS.d_gamma = (char *)ARGS.d_x.data + 8, fails(&p, k, 1, "has a place in d_x", "memory of its own");
+#define UP(at, to) (((uintptr_t)(at) + (to) - 1) & ~(uintptr_t)((to) - 1))
+    FRESH, ARGS.rstd = (float *)UP(ARGS.gamma, 4), fails(&p, k, 0, "gamma, ", "two arrays");
+    FRESH, ARGS.workspace = (void *)UP(ARGS.d_x.data, 16), fails(&p, k, 1, "workspace, ", "memory of its own");
+    FRESH, ARGS.workspace = (void *)UP(ARGS.d_gamma, 16), fails(&p, k, 1, "and workspace, ", "two arrays");
+#undef UP
     FRESH, ARGS.sum = ARGS.x, ARGS.sum.data = (char *)ARGS.x.data + 8, fails(&p, k, 0, "sum, at", "share some of their");
     FRESH, ARGS.sum = ARGS.x, ARGS.sum.data = (char *)ARGS.x.data - 8, fails(&p, k, 0, "and x, at", "either all, or none");
     FRESH, ARGS.d_x = ARGS.d_y, ARGS.d_x.data = (char *)ARGS.d_y.data + 2 * ARGS.d_y.stride_row * number_bytes(k->dtype) - 8, fails(&p, k, 1, "d_x, at", "share some of their");
@@ -754,7 +759,7 @@ static void errors(const kind *k, rng *r) {
     FRESH, ARGS.y.stride_row = INT64_MAX, fails(&p, k, 0, "y.stride_row is 9223372036854775807", "more than 2^48 elements");
     if (k->centered) {
         FRESH, ARGS.mean = ARGS.rstd, fails(&p, k, 0, "share memory", "two arrays");
-        FRESH, ARGS.mean = ARGS.rstd + 1, fails(&p, k, 0, "and rstd, at", "two arrays");
+        FRESH, ARGS.mean = ARGS.rstd + 1, fails(&p, k, 0, "and rstd, ", "two arrays");
         FRESH, ARGS.d_beta = ARGS.d_gamma, fails(&p, k, 1, "share memory", "two arrays");
     }
     FRESH, ARGS.d_x.data = ARGS.d_residual.data, fails(&p, k, 1, "d_x.data and d_residual.data are both", "two matrices");

@@ -45,27 +45,27 @@ typedef struct FA__LOOP(_pair) {
 /* A block of queries, of which all warpgroups have a part. */
 typedef struct FA__LOOP(_block) {
     int batch, head, head_kv, query; /* batch is -1 after the last block */
-} __attribute__((aligned(16))) FA__LOOP(_block);
+} __attribute__((__aligned__(16))) FA__LOOP(_block);
 
 /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
  * of its block; there is none. */
 typedef struct FA__LOOP(_note) {
     int word, batch, head, head_kv; /* 16 bytes, which are written and read at once */
-} __attribute__((aligned(16))) FA__LOOP(_note);
+} __attribute__((__aligned__(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
 #if FA__COLUMNS
     /* What is the same for all tiles, and then what each tile of K has. At the beginning, since compute-sanitizer takes what wgmma reads
      * twice for twice as much. */
-    uint4 rows[FA__LOOP(_rows)] __attribute__((aligned(128)));
+    uint4 rows[FA__LOOP(_rows)] __attribute__((__aligned__(128)));
 #endif
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
 #if FA__BIAS_TILES
-    unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((aligned(1024)));
+    unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((__aligned__(1024)));
 #endif
-    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((aligned(1024)));
+    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((__aligned__(1024)));
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
 #if FA__BIAS_TILES

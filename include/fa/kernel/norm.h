@@ -31,56 +31,51 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
 #define FA__WEIGHTS 1 /* gamma */
 #include <fa/kernel/rows_run.h>
 
-/* Checks what both directions need, and derives the parameters. */
-FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a, int backward) {
+/* Checks where everything is, with so many bytes of the workspace. *even: whether all rows begin at multiples of 16 bytes. */
+FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backward, size_t workspace_bytes, int *even) {
     const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);
-    fa_status status;
-    FA__CHECK(a, "%s: args is NULL: point it to an " FA__STR(FA__NORM_ARGS), name);
-    if ((status = fa__check_rows(name, a->rows, a->cols, a->threads)) != FA_OK) return status;
-    FA__CHECK(a->eps >= 0.0f && a->eps < INFINITY, "%s: eps is %g: a number from 0 on is needed, such as 1e-5", name, (double)a->eps);
-    FA__CHECK(a->dropout >= 0.0f && a->dropout <= 1.0f, "%s: dropout is %g: a probability from 0 to 1 is needed", name,
-              (double)a->dropout);
-    const int summed = a->dropout > 0.0f || a->residual.data; /* then the backward cannot do with x */
-    const int source_is_sum = a->sum.data != NULL;
-    const fa__matrix_use all[] = {{"x", a->x, !backward || !source_is_sum, 0},
+    const fa__matrix_use all[] = {{"x", a->x, !backward || !a->sum.data, 0},
                                   {"residual", a->residual, !backward && a->residual.data, 0},
-                                  {"sum", a->sum, source_is_sum, !backward},
+                                  {"sum", a->sum, a->sum.data != NULL, !backward},
                                   {"y", a->y, !backward, 1},
                                   {"d_y", a->d_y, backward, 0},
                                   {"d_sum", a->d_sum, backward && a->d_sum.data, 0},
                                   {"d_x", a->d_x, backward && a->d_x.data, 1},
                                   {"d_residual", a->d_residual, backward && a->d_residual.data, 1}};
-    const int empty = a->rows == 0 || a->cols == 0;
-    int even = 1;
-    FA__CHECK(empty || !backward || !summed || source_is_sum,
+    const fa__vector_use vectors[] = {{"gamma", a->gamma, 1, 0, weight_bytes, a->cols},
+#if FA__CENTERED
+                                      {"beta", a->beta, !backward, 0, weight_bytes, a->cols},
+                                      {"mean", a->mean, 1, !backward, 4, a->rows},
+                                      {"d_beta", a->d_beta, backward, 1, weight_bytes, a->cols},
+#endif
+                                      {"rstd", a->rstd, 1, !backward, 4, a->rows},
+                                      {"d_gamma", a->d_gamma, backward, 1, weight_bytes, a->cols},
+                                      {"workspace", a->workspace, backward, 1, 1, (int64_t)workspace_bytes}};
+    enum { FA__MATRICES = sizeof all / sizeof all[0] };
+    fa_status status = fa__check_matrices(name, all, FA__MATRICES, a->rows, a->cols, bytes);
+    if (status != FA_OK) return status;
+    *even = 1;
+    for (int i = 0; i < FA__MATRICES; i++)
+        if (all[i].used && !fa__aligned(all[i].matrix, bytes)) *even = 0;
+    return fa__check_vectors(name, vectors, sizeof vectors / sizeof vectors[0], all, FA__MATRICES, a->rows, a->cols, bytes);
+}
+
+/* Checks what both directions need, and derives the parameters. */
+FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a, int backward) {
+    const char *name = FA__ROWS_CALL(backward);
+    fa_status status;
+    FA__CHECK(a, "%s: args is NULL: point it to an " FA__STR(FA__NORM_ARGS), name);
+    if ((status = fa__check_rows(name, a->rows, a->cols, a->threads)) != FA_OK) return status;
+    FA__CHECK(a->eps >= 0.0f && a->eps < INFINITY, "%s: eps is %g: a finite number from 0 on is needed, such as 1e-5", name, (double)a->eps);
+    FA__CHECK(a->dropout >= 0.0f && a->dropout <= 1.0f, "%s: dropout is %g: a probability from 0 to 1 is needed", name,
+              (double)a->dropout);
+    const int summed = a->dropout > 0.0f || a->residual.data; /* then the backward cannot do with x */
+    const int source_is_sum = a->sum.data != NULL;
+    int even;
+    FA__CHECK(a->rows == 0 || a->cols == 0 || !backward || !summed || source_is_sum,
               "%s: sum.data is NULL: with dropout or a residual the backward reads the sum that the forward wrote", name);
-    if ((status = fa__check_matrices(name, all, (int)(sizeof all / sizeof all[0]), a->rows, a->cols, bytes)) != FA_OK) return status;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].used && !fa__aligned(all[i].matrix, bytes)) even = 0;
-    const struct {
-        const char *name;
-        const void *data;
-        int bytes, used, written;
-        int64_t count;
-    } vectors[] = {{"gamma", a->gamma, weight_bytes, 1, 0, a->cols},     {"rstd", a->rstd, 4, 1, !backward, a->rows},
-                   {"d_gamma", a->d_gamma, weight_bytes, backward, 1, a->cols},
-#if FA__CENTERED
-                   {"beta", a->beta, weight_bytes, !backward, 0, a->cols},       {"mean", a->mean, 4, 1, !backward, a->rows},
-                   {"d_beta", a->d_beta, weight_bytes, backward, 1, a->cols},
-#endif
-    };
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
-        FA__CHECK((uintptr_t)vectors[i].data % (uintptr_t)vectors[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name,
-                  vectors[i].name, vectors[i].data, vectors[i].bytes);
-        status = fa__check_beside(name, vectors[i].name, vectors[i].used ? vectors[i].data : NULL, vectors[i].count, vectors[i].bytes,
-                                  vectors[i].written, all, (int)(sizeof all / sizeof all[0]), a->rows, a->cols, bytes);
-        if (status != FA_OK) return status;
-    }
-#if FA__CENTERED
-    if (!backward && (status = fa__check_arrays(name, "mean", a->mean, "rstd", a->rstd, a->rows, 4)) != FA_OK) return status;
-    if (backward && (status = fa__check_arrays(name, "d_gamma", a->d_gamma, "d_beta", a->d_beta, a->cols, weight_bytes)) != FA_OK) return status;
-#endif
+    if ((status = FA__ROWS(__check_places)(a, backward, 0, &even)) != FA_OK) return status;
     memset(p, 0, sizeof *p);
     p->rows.rows = a->rows;
     p->rows.cols = a->cols;
@@ -96,7 +91,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     p->sums.totals[1] = a->d_beta;
     if (backward && !(a->mean && a->rstd)) p->mean = p->rstd = NULL;
 #endif
-    p->rows.even = even && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0 && a->cols * bytes % 16 == 0;
+    p->rows.even = even && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0 && a->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
     p->sums.wanted = p->sums.totals[0] || p->sums.totals[1];
     p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + summed;
     p->inverse_cols = a->cols > 0 ? 1.0f / (float)a->cols : 0.0f;
@@ -120,8 +115,10 @@ FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream
     if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
     /* If any is needed, then what NAME_workspace() says, which is enough. */
     const size_t needed = fa__sums_bytes(&p.sums, &p.rows), enough = needed > 0 ? FA__ROWS(_workspace)(args) : 0;
+    int even;
     status = fa__check_workspace(FA__ROWS_CALL(1), FA__STR(FA__ROWS(_workspace)), args->workspace, args->workspace_bytes,
                                  needed > enough ? needed : enough);
+    if (status == FA_OK && needed > 0) status = FA__ROWS(__check_places)(args, 1, needed, &even);
     if (status != FA_OK) return status;
     fa__sums_place(&p.sums, args->workspace);
     return FA__ROWS(__run)(&p, 1, 1, args->threads, stream);

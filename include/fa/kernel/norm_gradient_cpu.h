@@ -29,9 +29,9 @@ FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEM
         }
     }
     for (; i < real; i += FA__FLOATS) {
-        w[0] = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], d, i, real)) * *(const FA__CPU_OP(any) *)(gamma + i);
+        w[0] = FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[1], d, i, real)) * *(const FA__CPU_OP(any) *)(gamma + i);
         if (FA__CENTERED) all_w[0] += w[0];
-        all_wn[0] = FA__CPU_OP(fma)(w[0], FA__LOOP(_off)(FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], s, i, real)), mean), all_wn[0]);
+        all_wn[0] = FA__CPU_OP(fma)(w[0], FA__LOOP(_off)(FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[0], s, i, real)), mean), all_wn[0]);
     }
     if (FA__CENTERED) *w_sum += FA__LOOP(_reduce__join)(all_w[0] + all_w[1], 0);
     *wn_sum += FA__LOOP(_reduce__join)(all_wn[0] + all_wn[1], 0) * f->rstd;
@@ -101,9 +101,9 @@ FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn,
     FA__ELEMENT rest[3][FA__FLOATS];
     for (int i = blocks; i < real; i += FA__FLOATS) {
         FA__CPU_OP(vec) wn = *(const FA__CPU_OP(any) *)(old_wn + i), w = *(const FA__CPU_OP(any) *)(old_w + i);
-        FA__CPU_OP(vec) s = FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], terms.s, i, real));
-        s = FA__LOOP(_gradient_of)(&wn, &w, s, FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], terms.d_y, i, real)), gamma + i, &spread);
-        if (terms.more) s += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[2], terms.more, i, real));
+        FA__CPU_OP(vec) s = FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[0], terms.s, i, real));
+        s = FA__LOOP(_gradient_of)(&wn, &w, s, FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[1], terms.d_y, i, real)), gamma + i, &spread);
+        if (terms.more) s += FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[2], terms.more, i, real));
         if (sum_wn) {
             *(FA__CPU_OP(any) *)(sum_wn + i) = wn;
             if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i) = w;

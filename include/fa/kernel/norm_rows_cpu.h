@@ -63,8 +63,8 @@ FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, c
     FA__ELEMENT rest[2][FA__FLOATS];
     FA__CPU_OP(vec) first = FA__CPU_OP(splat)(0.0f);
     for (int i = 0; i < some; i += FA__FLOATS) {
-        first += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[0], x, i, some));
-        if (r) first += FA__LOOP(_row__vector)(FA__LOOP(_row__from)(rest[1], r, i, some));
+        first += FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[0], x, i, some));
+        if (r) first += FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[1], r, i, some));
     }
     pivot = FA__LOOP(_row__coarse)(FA__LOOP(_reduce__join)(first, 0) / (float)some);
     for (int again = 0; again < 2; again++) { /* where most of the squares are those of the pivot's distance, relative to the mean */

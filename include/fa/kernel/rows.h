@@ -142,25 +142,38 @@ FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *
         }
     return FA_OK;
 }
-/* That two results of so many elements, either of which may be NULL, have memory of their own. */
-FA__CALLED fa_status fa__check_arrays(const char *name, const char *a_name, const void *a, const char *b_name, const void *b, int64_t count,
-                                      int element_bytes) {
-    uintptr_t apart = (uintptr_t)a < (uintptr_t)b ? (uintptr_t)b - (uintptr_t)a : (uintptr_t)a - (uintptr_t)b;
-    FA__CHECK(!a || !b || (apart > 0 && apart / (uintptr_t)element_bytes >= (uintptr_t)count),
-              "%s: %s, at %p, and %s, at %p, share memory: two arrays of %lld elements are needed", name, a_name, a, b_name, b, (long long)count);
-    return FA_OK;
-}
-/* That a vector of so many elements, which may be NULL, has no place in one of a call's matrices, if either of them is written. */
-FA__CALLED fa_status fa__check_beside(const char *name, const char *vector_name, const void *vector, int64_t count, int vector_bytes, int written,
-                                      const fa__matrix_use *all, int matrices, int64_t rows, int64_t cols, int element_bytes) {
-    for (int i = 0; i < matrices && vector && count > 0 && rows > 0 && cols > 0; i++) {
-        if (!all[i].used || !(written || all[i].written)) continue;
-        const uintptr_t v = (uintptr_t)vector, m = (uintptr_t)all[i].matrix.data, length = (uintptr_t)count * (uintptr_t)vector_bytes;
-        const uintptr_t row = (uintptr_t)cols * (uintptr_t)element_bytes, stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
-        const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
-        FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
-                  "%s: %s, %lld elements at %p, has a place in %s, at %p: memory of its own is needed", name, vector_name, (long long)count, vector,
-                  all[i].name, all[i].matrix.data);
+/* The vectors of a call, which may be NULL. One that is written shares no place with another one, nor with a matrix, nor one that is read with
+ * a matrix that is written. */
+typedef struct fa__vector_use {
+    const char *name;
+    const void *data;
+    int used, written, element_bytes;
+    int64_t count;
+} fa__vector_use;
+FA__CALLED fa_status fa__check_vectors(const char *name, const fa__vector_use *vectors, int count, const fa__matrix_use *all, int matrices,
+                                       int64_t rows, int64_t cols, int element_bytes) {
+    for (int k = 0; k < count; k++) {
+        const fa__vector_use *of = &vectors[k];
+        const uintptr_t v = (uintptr_t)of->data, length = (uintptr_t)of->count * (uintptr_t)of->element_bytes;
+        FA__CHECK(v % (uintptr_t)of->element_bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name, of->name, of->data, of->element_bytes);
+        if (!of->used || !v || length == 0) continue;
+        for (int i = 0; i < k; i++) {
+            const fa__vector_use *other = &vectors[i];
+            const uintptr_t o = (uintptr_t)other->data;
+            if (!other->used || !o || !(of->written || other->written)) continue;
+            FA__CHECK(v + length <= o || o + (uintptr_t)other->count * (uintptr_t)other->element_bytes <= v,
+                      "%s: %s, %lld elements at %p, and %s, %lld at %p, share memory: two arrays are needed", name, other->name,
+                      (long long)other->count, other->data, of->name, (long long)of->count, of->data);
+        }
+        for (int i = 0; i < matrices && rows > 0 && cols > 0; i++) {
+            if (!all[i].used || !(of->written || all[i].written)) continue;
+            const uintptr_t m = (uintptr_t)all[i].matrix.data, row = (uintptr_t)cols * (uintptr_t)element_bytes;
+            const uintptr_t stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
+            const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
+            FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
+                      "%s: %s, %lld elements at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
+                      of->data, all[i].name, all[i].matrix.data);
+        }
     }
     return FA_OK;
 }

@@ -57,7 +57,7 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
     const FA__CPU_OP(vec) lowest = FA__CPU_OP(splat)(-INFINITY);
     FA__CPU_OP(vec) top[4] = {lowest, lowest, lowest, lowest}; /* chains, which hide their latency */
     for (; i + 2 * FA__STRIDE <= count; i += 2 * FA__STRIDE)
-        for (int j = 0; j < 4; j++) top[j] = FA__CPU_OP(max)(FA__LOOP(_row__vector)(z + i + j * FA__LOOP(_row_LANES)), top[j]);
+        for (int j = 0; j < 4; j++) top[j] = FA__CPU_OP(max)(FA__LOOP(_row__widened)(z + i + j * FA__LOOP(_row_LANES)), top[j]);
     largest = FA__LOOP(_reduce__join)(FA__CPU_OP(max)(FA__CPU_OP(max)(top[0], top[1]), FA__CPU_OP(max)(top[2], top[3])), 1);
 #endif
     for (; i < count; i++) largest = fa__maxf(fa_load_element(z, i, FA_DTYPE), largest);

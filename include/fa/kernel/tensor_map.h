@@ -11,7 +11,7 @@
  *  `const __grid_constant__` parameter (or a part of one). Opaque; the size and alignment of a CUtensorMap. */
 typedef struct fa_tensor_map {
     uint64_t opaque[16]; /**< the driver's own */
-} __attribute__((aligned(64))) fa_tensor_map;
+} __attribute__((__aligned__(64))) fa_tensor_map;
 
 /** @cond PRIVATE */
 /* Whether a dimension of a map may have this stride, in 16-bit elements. That of a dimension of size 1 is not looked at. */

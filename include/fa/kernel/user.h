@@ -3,7 +3,7 @@
 #if defined(FA_USER_ARGS)
 #define FA__HAS_USER 1
 #define FA__USER(p) ((const FA_USER_ARGS *)(const void *)(p)->user)
-#define FA__USER_BYTES unsigned char user[sizeof(FA_USER_ARGS)] __attribute__((aligned(__alignof__(FA_USER_ARGS))));
+#define FA__USER_BYTES unsigned char user[sizeof(FA_USER_ARGS)] __attribute__((__aligned__(__alignof__(FA_USER_ARGS))));
 #else
 #define FA__HAS_USER 0
 #define FA__USER(p) ((const FA_USER_ARGS *)0)

@@ -8,7 +8,7 @@
 enum { FA__MMA(_ROWS) = FA_M, FA__MMA(_COLS) = FA_N };
 
 typedef struct FA__MMA(_acc) {
-    float x[FA_M * FA_N] __attribute__((aligned(64)));
+    float x[FA_M * FA_N] __attribute__((__aligned__(64)));
 } FA__MMA(_acc);
 
 /* A fragment is the accumulator that it came from: [k][row], the layout of an A tile. */

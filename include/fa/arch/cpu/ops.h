@@ -65,7 +65,7 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 #define FA__SIGMOID_LOWEST (-87.0f)
 
 /* Of an array that is gone through in vectors: none lies across two lines. */
-#define FA__CPU_ALIGNED __attribute__((aligned(64)))
+#define FA__CPU_ALIGNED __attribute__((__aligned__(64)))
 
 /* ---- the instruction sets ---- */
 
@@ -80,16 +80,16 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define FA__CPU_TARGET_1 /* the compiler was told with -march */
 #else
-#define FA__CPU_TARGET_1 __attribute__((target("avx2,fma,f16c")))
+#define FA__CPU_TARGET_1 __attribute__((__target__("avx2,fma,f16c")))
 #endif
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #define FA__CPU_TARGET_2
 #elif defined(__clang__)
-#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c")))
+#define FA__CPU_TARGET_2 __attribute__((__target__("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c")))
 #elif __GNUC__ >= 10
-#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c,prefer-vector-width=512")))
+#define FA__CPU_TARGET_2 __attribute__((__target__("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c,prefer-vector-width=512")))
 #else
-#define FA__CPU_TARGET_2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")))
+#define FA__CPU_TARGET_2 __attribute__((__target__("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")))
 #endif
 /* Whether its functions may have instructions of AVX512-BF16 in them, which they use if the processor knows them. */
 #if defined(__AVX512BF16__) || (!defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10))
@@ -111,7 +111,7 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 
 #define FA__CPU_TARGET(isa) FA__CAT(FA__CPU_TARGET_, isa)
 #define FA__CPU_OP(name) FA__CAT3(fa_cpu_, name, FA__CAT(_, FA__ISA))
-#define FA__CPU_INLINE(isa) static inline __attribute__((always_inline, unused)) FA__CPU_TARGET(isa)
+#define FA__CPU_INLINE(isa) static inline __attribute__((__always_inline__, __unused__)) FA__CPU_TARGET(isa)
 /* Floats of a vector, and whether a fused multiply-add is one instruction (elsewhere it would be a call of libm). */
 #define FA__CPU_LANES(isa) (FA__CAT(FA__CPU_VECTOR_, isa) / 4)
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
@@ -158,10 +158,10 @@ static FA_UNUSED int fa__cpu_rounds_bf16(void) {
 
 /* ---- vectors ---- */
 
-typedef float fa_cpu_vec_0 __attribute__((vector_size(16), may_alias));
-typedef float fa_cpu_any_0 __attribute__((vector_size(16), may_alias, aligned(4)));
-typedef int32_t fa_cpu_bits_0 __attribute__((vector_size(16)));
-typedef int16_t fa__words __attribute__((vector_size(16)));
+typedef float fa_cpu_vec_0 __attribute__((__vector_size__(16), __may_alias__));
+typedef float fa_cpu_any_0 __attribute__((__vector_size__(16), __may_alias__, __aligned__(4)));
+typedef int32_t fa_cpu_bits_0 __attribute__((__vector_size__(16)));
+typedef int16_t fa__words __attribute__((__vector_size__(16)));
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_splat_0(float x) {
     fa_cpu_vec_0 v = {x, x, x, x};
     return v;
@@ -252,14 +252,14 @@ static inline FA_UNUSED void fa_cpu_stream_end(void) {
 }
 
 #if defined(__x86_64__)
-typedef float fa_cpu_vec_1 __attribute__((vector_size(32), may_alias));
-typedef float fa_cpu_any_1 __attribute__((vector_size(32), may_alias, aligned(4)));
-typedef int32_t fa_cpu_bits_1 __attribute__((vector_size(32)));
-typedef float fa_cpu_vec_2 __attribute__((vector_size(64), may_alias));
-typedef float fa_cpu_any_2 __attribute__((vector_size(64), may_alias, aligned(4)));
-typedef float fa__halves_2 __attribute__((vector_size(64), may_alias, aligned(2))); /* two halves where a float would be */
-typedef int32_t fa_cpu_bits_2 __attribute__((vector_size(64)));
-typedef uint16_t fa__halves __attribute__((vector_size(16), may_alias));
+typedef float fa_cpu_vec_1 __attribute__((__vector_size__(32), __may_alias__));
+typedef float fa_cpu_any_1 __attribute__((__vector_size__(32), __may_alias__, __aligned__(4)));
+typedef int32_t fa_cpu_bits_1 __attribute__((__vector_size__(32)));
+typedef float fa_cpu_vec_2 __attribute__((__vector_size__(64), __may_alias__));
+typedef float fa_cpu_any_2 __attribute__((__vector_size__(64), __may_alias__, __aligned__(4)));
+typedef float fa__halves_2 __attribute__((__vector_size__(64), __may_alias__, __aligned__(2))); /* two halves where a float would be */
+typedef int32_t fa_cpu_bits_2 __attribute__((__vector_size__(64)));
+typedef uint16_t fa__halves __attribute__((__vector_size__(16), __may_alias__));
 
 FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_splat_1(float x) {
     fa_cpu_vec_1 v = {x, x, x, x, x, x, x, x};
@@ -385,7 +385,7 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_bf16_2(const fa_bf16 *from) {
 }
 /* 32 of them: one operation for a vector, on one unit, where of_bf16 has two. */
 FA__CPU_INLINE(2) void fa_cpu_of_bf16_pair_2(fa_cpu_vec_2 *a, fa_cpu_vec_2 *b, const fa_bf16 *from) {
-    static const uint16_t twice[64] __attribute__((aligned(64))) = {0,  0,  1,  1,  2,  2,  3,  3,  4,  4,  5,  5,  6,  6,  7,  7,
+    static const uint16_t twice[64] __attribute__((__aligned__(64))) = {0,  0,  1,  1,  2,  2,  3,  3,  4,  4,  5,  5,  6,  6,  7,  7,
                                                                     8,  8,  9,  9,  10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15,
                                                                     16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23,
                                                                     24, 24, 25, 25, 26, 26, 27, 27, 28, 28, 29, 29, 30, 30, 31, 31};
@@ -440,7 +440,7 @@ FA__CPU_INLINE(2) void fa_cpu_put_f16_2(fa_f16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2
 /* As fa_bf16_from_float() has it, in the upper halves: half of a unit is added, less the least if the result is even so far;
  * NaN becomes quiet. */
 FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_number_bf16_1(fa_cpu_vec_1 v) {
-    typedef uint32_t words __attribute__((vector_size(sizeof(fa_cpu_vec_1)))); /* whose sums may wrap around: those of NaN, which are dropped */
+    typedef uint32_t words __attribute__((__vector_size__(sizeof(fa_cpu_vec_1)))); /* whose sums may wrap around: those of NaN, which are dropped */
     const words u = (words)v;
     return (fa_cpu_bits_1)(u + ((u >> 16 & 1) + 0x7FFF));
 }
@@ -483,7 +483,7 @@ FA__CPU_INLINE(1) void fa_cpu_put_bf16_pair_1(fa_bf16 *to, fa_cpu_vec_1 even, fa
     fa_cpu_put_words_1(to, low, streamed);
 }
 FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2 b, int streamed, int by_unit) {
-    static const uint16_t uppers[32] __attribute__((aligned(64))) = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+    static const uint16_t uppers[32] __attribute__((__aligned__(64))) = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                                                      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
     fa_cpu_bits_2 low;
     int subnormal = 1;

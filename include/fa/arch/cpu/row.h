@@ -100,6 +100,7 @@ FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
 /* Times a factor; returns how many are done. Streamed: past the caches, from a multiple of 64 bytes on. */
 FA__FN int FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float factor, int streamed) {
     int i = 0;
+    const FA__CPU_OP(vec) by = FA__CPU_OP(splat)(factor);
 #if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #if FA_DTYPE == FA_BF16
     const int by_unit = fa__cpu_rounds_bf16();
@@ -107,18 +108,18 @@ FA__FN int FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float fa
     for (; i + 2 * FA__ROW(_LANES) <= n; i += 2 * FA__ROW(_LANES)) {
         FA__CPU_OP(vec) a = *(const FA__CPU_OP(any) *)(from + i), b = *(const FA__CPU_OP(any) *)(from + i + FA__ROW(_LANES));
 #if FA_DTYPE == FA_F16
-        FA__CPU_OP(put_f16)(to + i, a * factor, b * factor, streamed);
+        FA__CPU_OP(put_f16)(to + i, a * by, b * by, streamed);
 #else
-        FA__CPU_OP(put_bf16)(to + i, a * factor, b * factor, streamed, by_unit);
+        FA__CPU_OP(put_bf16)(to + i, a * by, b * by, streamed, by_unit);
 #endif
     }
 #else
     for (; streamed && i + FA__ROW(_UNIT) <= n; i += FA__ROW(_UNIT)) {
         FA__CPU_OP(vec) line[FA__ROW(_UNIT) / FA__ROW(_LANES)];
-        for (int j = 0; j < FA__ROW(_UNIT) / FA__ROW(_LANES); j++) line[j] = ((const FA__CPU_OP(any) *)(from + i))[j] * factor;
+        for (int j = 0; j < FA__ROW(_UNIT) / FA__ROW(_LANES); j++) line[j] = ((const FA__CPU_OP(any) *)(from + i))[j] * by;
         FA__CPU_OP(stream)(to + i, line);
     }
-    for (; i + FA__ROW(_LANES) <= n; i += FA__ROW(_LANES)) *(FA__CPU_OP(any) *)(to + i) = *(const FA__CPU_OP(any) *)(from + i) * factor;
+    for (; i + FA__ROW(_LANES) <= n; i += FA__ROW(_LANES)) *(FA__CPU_OP(any) *)(to + i) = *(const FA__CPU_OP(any) *)(from + i) * by;
 #endif
     return i;
 }

@@ -16,7 +16,7 @@ FA__FN const FA__ELEMENT *FA__ROW(__from)(FA__ELEMENT *rest, const FA__ELEMENT *
     return FA__ROW(__some)(rest, from, begin, real, FA__ROW(_LANES), (FA__ELEMENT)0);
 }
 /* A vector of elements as floats. */
-FA__FN FA__CPU_OP(vec) FA__ROW(__vector)(const FA__ELEMENT *from) {
+FA__FN FA__CPU_OP(vec) FA__ROW(__widened)(const FA__ELEMENT *from) {
 #if FA_DTYPE == FA_F16
     return FA__CPU_OP(of_f16)(from);
 #elif FA_DTYPE == FA_BF16
@@ -30,7 +30,7 @@ FA__FN void FA__ROW(__two)(FA__CPU_OP(vec) * a, FA__CPU_OP(vec) * b, const FA__E
 #if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     FA__CPU_OP(of_bf16_pair)(a, b, from);
 #else
-    *a = FA__ROW(__vector)(from), *b = FA__ROW(__vector)(from + FA__ROW(_LANES));
+    *a = FA__ROW(__widened)(from), *b = FA__ROW(__widened)(from + FA__ROW(_LANES));
 #endif
 }
 /* The same in any order: of bf16 without moving them. */

@@ -3,7 +3,7 @@
 #define FA__TRANSPOSED (FA_OPERAND == FA_OPERAND_A)
 
 typedef struct FA__TILE(_tile) {
-    float x[FA_ROWS * FA_COLS] __attribute__((aligned(64)));
+    float x[FA_ROWS * FA_COLS] __attribute__((__aligned__(64)));
 } FA__TILE(_tile);
 
 /* The address of element (row, col). */

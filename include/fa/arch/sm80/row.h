@@ -17,7 +17,7 @@ enum {
 FA__FN int FA__ROW(__there)(const FA__ROW(_view) * v, int64_t piece, int j) {
     return FA_WHOLE < 2 || v->thread * FA__ROW(_VECTOR) < (int)v->cols - ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
 }
-FA__FN FA__ELEMENT *FA__ROW(__vector)(const FA__ROW(_view) * v, int64_t piece, int j) {
+FA__FN FA__ELEMENT *FA__ROW(__place)(const FA__ROW(_view) * v, int64_t piece, int j) {
     if (FA_WHOLE < 2) return v->first + piece * FA__ROW(_LENGTH) * v->threads + (j * v->threads + v->thread) * FA__ROW(_VECTOR);
     uint64_t mine = fa_sm80_opaque_address((uint64_t)(uintptr_t)(v->first + v->thread * FA__ROW(_VECTOR)));
     return (FA__ELEMENT *)(uintptr_t)mine + ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
@@ -140,7 +140,7 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
     if (whole) {
         FA__UNROLL
         for (int j = 0; j < FA__ROW(_VECTORS); j++) {
-            const FA__ELEMENT *at = FA__ROW(__vector)(v, piece, j);
+            const FA__ELEMENT *at = FA__ROW(__place)(v, piece, j);
             uint32_t *to = raw + FA__ROW(_WORDS) * j;
             if (FA_WHOLE == 1 && v->stream) {
                 fa_sm80_load_of(1, to, at, FA__ROW(_WORDS), v->policy);
@@ -196,7 +196,7 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
     if (whole) {
         FA__UNROLL
         for (int j = 0; j < FA__ROW(_VECTORS); j++)
-            if (FA__ROW(__there)(v, piece, j)) fa_sm80_store(FA__ROW(__vector)(v, piece, j), raw + FA__ROW(_WORDS) * j, FA__ROW(_WORDS));
+            if (FA__ROW(__there)(v, piece, j)) fa_sm80_store(FA__ROW(__place)(v, piece, j), raw + FA__ROW(_WORDS) * j, FA__ROW(_WORDS));
         return;
     }
 #if FA_VECTOR == 16

@@ -12,7 +12,7 @@ enum {
 };
 
 typedef struct FA__TILE(_tile) {
-    unsigned char x[FA_ROWS * FA__SM80_PITCH(FA_COLS, (int)sizeof(FA__ELEMENT))] __attribute__((aligned(16)));
+    unsigned char x[FA_ROWS * FA__SM80_PITCH(FA_COLS, (int)sizeof(FA__ELEMENT))] __attribute__((__aligned__(16)));
 } FA__TILE(_tile);
 
 /* Where 16-byte unit `unit` of a row lies, in bytes. */

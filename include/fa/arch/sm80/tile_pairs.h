@@ -17,7 +17,7 @@ enum {
 };
 
 typedef struct FA__TILE(_tile) {
-    unsigned char x[FA_ROWS * FA__SM80_PITCH(FA__SM80_PADDED(FA_COLS, 2), 4)] __attribute__((aligned(16)));
+    unsigned char x[FA_ROWS * FA__SM80_PITCH(FA__SM80_PADDED(FA_COLS, 2), 4)] __attribute__((__aligned__(16)));
     float scale[FA_ROWS]; /* a power of two: an element is (big + small) * scale * FA__SM80_PAIR_UNIT */
 } FA__TILE(_tile);
 

@@ -10,7 +10,7 @@ enum {
 };
 
 typedef struct FA__TILE(_tile) {
-    unsigned char x[FA__SM90_PANELS(FA_COLS) * FA_ROWS * FA__SM90_ROW_BYTES] __attribute__((aligned(1024)));
+    unsigned char x[FA__SM90_PANELS(FA_COLS) * FA_ROWS * FA__SM90_ROW_BYTES] __attribute__((__aligned__(1024)));
 } FA__TILE(_tile);
 
 /* Where 16-byte unit `unit` of a row lies, in bytes. */
