@@ -189,7 +189,7 @@ static double errors_of(const problem5 *p, const form *s, double *back) {
         capped(x, z, s->cols, &o);
         double loss = loss_row(z, s->cols, get_target(p, i), &o, &slack), largest, rest = lse_row(z, s->cols, &largest), lse = largest + rest, got = matrix_get(&p->lse, 0, i);
         worst = fmax(worst, matrix_error(matrix_get(&p->loss, 0, i), loss, slack, FA_F32));
-        if (check_place == MEMORY_HOST && o.smoothing == 0 && o.z_loss == 0 && matrix_get(&p->loss, 0, i) < 0) worst = INFINITY;
+        if (o.smoothing == 0 && o.z_loss == 0 && matrix_get(&p->loss, 0, i) < 0) worst = INFINITY;
         worst = fmax(worst, matrix_error(got, lse, 1.5e-6 + 1.2e-7 * fabs(isfinite(lse) ? lse : 0) + cap_slack(&o), FA_F32));
         gradient_row(z, got, d, slacks, s->cols, get_target(p, i), s->weights ? matrix_get(&p->d_loss, 0, i) : 1, &o);
         for (int64_t j = 0; j < s->cols; j++) *back = fmax(*back, matrix_error(matrix_get(&p->d_logits, i, j), d[j], slacks[j], p->d_logits.dtype));

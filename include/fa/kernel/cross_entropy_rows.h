@@ -146,7 +146,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float log_sum = fa__log(sum), lse = max + log_sum, loss, at_target = hit ? FA__LOOP(_row_late)(picked) : NAN;
         if (cap > 0.0f) at_target = fa__soft_cap(at_target, cap, p->cap_inverse, FA_DTYPE);
         loss = (max - at_target) + log_sum;
-        if (FA__LANES == 1 && loss < 0.0f) loss = 0.0f; /* by the sum's rounding, where the target has nearly all of it */
+        if (loss < 0.0f) loss = 0.0f; /* by the sum's rounding, where the target has nearly all of it */
         if (smoothing > 0.0f)
             loss = (1.0f - smoothing) * loss + smoothing * ((max - total / (float)cols) + log_sum);
         if (p->z_loss > 0.0f) loss += p->z_loss * lse * lse;
