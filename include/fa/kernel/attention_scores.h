@@ -85,6 +85,7 @@ FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
 /* Hides what a band leaves out of a tile. */
 FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     enum { FA__FAR = 1024 }; /* from any row of the box to a key outside the tile */
+    (void)p; /* for FA__USER */
     fa_range queries = box.queries;
     box.queries.end = box.queries.begin + 1;
     box.keys = fa__range(key0 - FA__FAR, fa__min(key0, INT32_MAX - FA__FAR) + FA__FAR);

@@ -13,7 +13,7 @@
 #define FA__KERNEL(direction, MOST, RESIDENT) \
     static __global__ void __launch_bounds__(MOST, FA__FITTING(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
 #if FA__HOST_PASS
-#define FA__KERNEL_BODY(...) {}
+#define FA__KERNEL_BODY(...) { (void)p; }
 #else
 #define FA__KERNEL_BODY(...) __VA_ARGS__
 #endif

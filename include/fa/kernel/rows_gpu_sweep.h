@@ -110,6 +110,8 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
     FA__UNROLL
     for (int i = 0; i < FA__ADD_WARPS; i++) sum += part[i][lane];
     fa_store_element(p.sums.totals[which], column, FA_WEIGHT_DTYPE, sum);
+#else
+    (void)p;
 #endif
 }
 

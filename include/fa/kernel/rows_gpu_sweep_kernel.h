@@ -99,6 +99,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         }
         if (col < cols) *FA__LOOP(_partial)(&p, worker, i, col) = sum;
     }
+#else
+    (void)p;
 #endif
 }
 #undef FA__LOOP
