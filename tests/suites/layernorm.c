@@ -761,6 +761,7 @@ static void errors(const kind *k, rng *r) {
         FRESH, ARGS.mean = ARGS.rstd, fails(&p, k, 0, "share memory", "two arrays");
         FRESH, ARGS.mean = ARGS.rstd + 1, fails(&p, k, 0, "and rstd, ", "two arrays");
         FRESH, ARGS.d_beta = ARGS.d_gamma, fails(&p, k, 1, "share memory", "two arrays");
+        FRESH, ARGS.d_beta = ARGS.rstd, fails(&p, k, 1, "d_beta, ", "two arrays");
     }
     FRESH, ARGS.d_x.data = ARGS.d_residual.data, fails(&p, k, 1, "d_x.data and d_residual.data are both", "two matrices");
     FRESH, ARGS.sum.data = NULL, fails(&p, k, 1, "sum.data is NULL", "dropout or a residual");
