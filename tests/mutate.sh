@@ -126,7 +126,7 @@ if [ "$1" = --one ]; then
         [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_contracts gpu_gpu $suites"
         case $suites in gpu*)
             if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
-                suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_primitives | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
+                suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
         esac
         case $file in

@@ -18,9 +18,14 @@
 #define KERNEL static __global__ void
 #define THREAD ((int)threadIdx.x)
 #define THREADS 128
-#define BARRIER __syncthreads()
+#define BARRIER fa_sm80_barrier()
 #define SHARED __shared__
+#if defined(TEST_SIMULATOR)
+#include "launch.h"
+#define LAUNCH(kernel, ...) simulator_launch(kernel, 1, THREADS, __VA_ARGS__)
+#else
 #define LAUNCH(kernel, ...) (kernel<<<1, THREADS>>>(__VA_ARGS__))
+#endif
 #define PLACE MEMORY_DEVICE
 #else
 #define KERNEL static void
@@ -326,7 +331,7 @@ static void softmax_rows(rng *r) {
     tap_ok(!hidden_wrong, "softmax of hidden tiles and hidden rows; the return value tells of factors other than 1 (%d wrong)",
            hidden_wrong);
 }
-#else
+#elif !defined(TEST_SIMULATOR)
 
 /* ---- the marks for the second-level cache: those that createpolicy makes on this device ---- */
 
@@ -362,10 +367,10 @@ int main(void) {
     gathers(&r);
     halves();
     caps(&r);
-#if defined(__CUDACC__)
-    policies();
-#else
+#if !defined(__CUDACC__)
     softmax_rows(&r);
+#elif !defined(TEST_SIMULATOR)
+    policies();
 #endif
     return tap_end();
 }
