@@ -131,12 +131,12 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
     if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (keys == 0) return FA_OK;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         FA__CHECK((const void *)a->lse != tensors[i].at->data, "%s: lse and %s.data are both %p: lse needs memory of its own", of->name, tensors[i].name,
                   (void *)a->lse);
-    for (int i = 0; i < 3; i++)
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
+    }
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)

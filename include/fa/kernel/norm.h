@@ -31,7 +31,8 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
 #define FA__WEIGHTS 1 /* gamma */
 #include <fa/kernel/rows_run.h>
 
-/* Checks where everything is, with so many bytes of the workspace. *even: whether all rows begin at multiples of 16 bytes. */
+/* Checks where everything is; or, if there are such, so many bytes of the workspace alone. *even: whether all rows begin at multiples of 16
+ * bytes; then NULL will do. */
 FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backward, size_t workspace_bytes, int *even) {
     const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);
@@ -50,15 +51,16 @@ FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backwa
                                       {"d_beta", a->d_beta, backward, 1, weight_bytes, a->cols},
 #endif
                                       {"rstd", a->rstd, 1, !backward, 4, a->rows},
-                                      {"d_gamma", a->d_gamma, backward, 1, weight_bytes, a->cols},
-                                      {"workspace", a->workspace, backward, 1, 1, (int64_t)workspace_bytes}};
-    enum { FA__MATRICES = sizeof all / sizeof all[0] };
+                                      {"d_gamma", a->d_gamma, backward, 1, weight_bytes, a->cols}};
+    const fa__vector_use workspace = {"workspace", a->workspace, 1, 1, 1, (int64_t)workspace_bytes};
+    enum { FA__MATRICES = sizeof all / sizeof all[0], FA__VECTORS = sizeof vectors / sizeof vectors[0] };
+    if (workspace_bytes > 0) return fa__check_vector(name, &workspace, vectors, FA__VECTORS, all, FA__MATRICES, a->rows, a->cols, bytes);
     fa_status status = fa__check_matrices(name, all, FA__MATRICES, a->rows, a->cols, bytes);
     if (status != FA_OK) return status;
     *even = 1;
     for (int i = 0; i < FA__MATRICES; i++)
         if (all[i].used && !fa__aligned(all[i].matrix, bytes)) *even = 0;
-    return fa__check_vectors(name, vectors, sizeof vectors / sizeof vectors[0], all, FA__MATRICES, a->rows, a->cols, bytes);
+    return fa__check_vectors(name, vectors, FA__VECTORS, all, FA__MATRICES, a->rows, a->cols, bytes);
 }
 
 /* Checks what both directions need, and derives the parameters. */
@@ -115,10 +117,9 @@ FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream
     if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
     /* If any is needed, then what NAME_workspace() says, which is enough. */
     const size_t needed = fa__sums_bytes(&p.sums, &p.rows), enough = needed > 0 ? FA__ROWS(_workspace)(args) : 0;
-    int even;
     status = fa__check_workspace(FA__ROWS_CALL(1), FA__STR(FA__ROWS(_workspace)), args->workspace, args->workspace_bytes,
                                  needed > enough ? needed : enough);
-    if (status == FA_OK && needed > 0) status = FA__ROWS(__check_places)(args, 1, needed, &even);
+    if (status == FA_OK && needed > 0) status = FA__ROWS(__check_places)(args, 1, needed, NULL);
     if (status != FA_OK) return status;
     fa__sums_place(&p.sums, args->workspace);
     return FA__ROWS(__run)(&p, 1, 1, args->threads, stream);

@@ -150,32 +150,36 @@ typedef struct fa__vector_use {
     int used, written, element_bytes;
     int64_t count;
 } fa__vector_use;
-FA__CALLED fa_status fa__check_vectors(const char *name, const fa__vector_use *vectors, int count, const fa__matrix_use *all, int matrices,
-                                       int64_t rows, int64_t cols, int element_bytes) {
-    for (int k = 0; k < count; k++) {
-        const fa__vector_use *of = &vectors[k];
-        const uintptr_t v = (uintptr_t)of->data, length = (uintptr_t)of->count * (uintptr_t)of->element_bytes;
-        FA__CHECK(v % (uintptr_t)of->element_bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name, of->name, of->data, of->element_bytes);
-        if (!of->used || !v || length == 0) continue;
-        for (int i = 0; i < k; i++) {
-            const fa__vector_use *other = &vectors[i];
-            const uintptr_t o = (uintptr_t)other->data;
-            if (!other->used || !o || !(of->written || other->written)) continue;
-            FA__CHECK(v + length <= o || o + (uintptr_t)other->count * (uintptr_t)other->element_bytes <= v,
-                      "%s: %s, %lld elements at %p, and %s, %lld at %p, share memory: two arrays are needed", name, other->name,
-                      (long long)other->count, other->data, of->name, (long long)of->count, of->data);
-        }
-        for (int i = 0; i < matrices && rows > 0 && cols > 0; i++) {
-            if (!all[i].used || !(of->written || all[i].written)) continue;
-            const uintptr_t m = (uintptr_t)all[i].matrix.data, row = (uintptr_t)cols * (uintptr_t)element_bytes;
-            const uintptr_t stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
-            const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
-            FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
-                      "%s: %s, %lld elements at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
-                      of->data, all[i].name, all[i].matrix.data);
-        }
+FA__CALLED fa_status fa__check_vector(const char *name, const fa__vector_use *of, const fa__vector_use *others, int count, const fa__matrix_use *all,
+                                      int matrices, int64_t rows, int64_t cols, int element_bytes) {
+    const uintptr_t v = (uintptr_t)of->data, length = (uintptr_t)of->count * (uintptr_t)of->element_bytes;
+    FA__CHECK(v % (uintptr_t)of->element_bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name, of->name, of->data, of->element_bytes);
+    if (!of->used || !v || length == 0) return FA_OK;
+    for (int i = 0; i < count; i++) {
+        const fa__vector_use *other = &others[i];
+        const uintptr_t o = (uintptr_t)other->data;
+        if (!other->used || !o || !(of->written || other->written)) continue;
+        FA__CHECK(v + length <= o || o + (uintptr_t)other->count * (uintptr_t)other->element_bytes <= v,
+                  "%s: %s, %lld elements at %p, and %s, %lld at %p, share memory: two arrays are needed", name, other->name,
+                  (long long)other->count, other->data, of->name, (long long)of->count, of->data);
+    }
+    for (int i = 0; i < matrices && rows > 0 && cols > 0; i++) {
+        if (!all[i].used || !(of->written || all[i].written)) continue;
+        const uintptr_t m = (uintptr_t)all[i].matrix.data, row = (uintptr_t)cols * (uintptr_t)element_bytes;
+        const uintptr_t stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
+        const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
+        FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
+                  "%s: %s, %lld elements at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
+                  of->data, all[i].name, all[i].matrix.data);
     }
     return FA_OK;
+}
+FA__CALLED fa_status fa__check_vectors(const char *name, const fa__vector_use *vectors, int count, const fa__matrix_use *all, int matrices,
+                                       int64_t rows, int64_t cols, int element_bytes) {
+    fa_status status = FA_OK;
+    for (int i = 0; i < count && status == FA_OK; i++)
+        status = fa__check_vector(name, &vectors[i], vectors, i, all, matrices, rows, cols, element_bytes);
+    return status;
 }
 /* Element (row, col) of a matrix, or something that is not looked at if there is none. */
 FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t element_bytes) {
