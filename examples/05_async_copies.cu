@@ -12,7 +12,7 @@
  *
  * the copy of one tile hides behind the arithmetic of the one before. The arithmetic itself is step 04's, unchanged.
  *
- * This is the loop of the library's sm_80 schedule (include/fa/kernel/). What that adds is care: any length and head
+ * This is the loop of the library's sm_80 schedule (include/fa/kernel/attention_loop.h). What that adds is care: any length and head
  * dimension, masks, hooks, tiles tuned for each case. Hopper's TMA and wgmma take the idea further: one thread
  * asks for a whole tile, and a warp of its own does nothing but that.
  */

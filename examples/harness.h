@@ -12,7 +12,7 @@
  *
  * An example ends with
  *
- *     int main(void) { return example_main("02_online_softmax", ..., "01_naive", ...); }
+ *     int main(void) { return ladder_main("03_tiled", tiled, FP32, "02_online_softmax", online_softmax); }
  *
  * which checks the example's function, times it and the one before it in turns, and prints the line. A step of the
  * ladder gets at the one before it by including its file, with NO_MAIN defined.

@@ -74,17 +74,19 @@ for by in cc clang c++; do
     attention '#define FA_ARCH 90'; rejects $by "FA_ARCH 90 without nvcc" "bad: FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU"
     attention '!dim' '#define FA_HEAD_DIM 32+32'; rejects $by "FA_HEAD_DIM 32+32" "bad: FA_HEAD_DIM is 32+32: a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses"
     attention '#define FA_HEAD_DIM_V 128-64'; rejects $by "FA_HEAD_DIM_V 128-64" "bad: FA_HEAD_DIM_V, the head dimension of v, is 128-64: a multiple of 8 from 8 to 256 is needed, in parentheses"
-    attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is 16+16: a multiple of 16 is needed, in parentheses"
-    attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is 16+16: a multiple of 16 is needed, in parentheses"
+    attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is 16+16: a multiple of 16 up to 1024 is needed, in parentheses"
+    attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is 16+16: a multiple of 16 up to 1024 is needed, in parentheses"
     for size in '8*4' '64/2' '1<<5' '8<<2' '96%64' '40&48' '1?32:16'; do
-        attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is $size: a multiple of 16 is needed, in parentheses"
-        attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is $size: a multiple of 16 is needed, in parentheses"
+        attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is $size: a multiple of 16 up to 1024 is needed, in parentheses"
+        attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is $size: a multiple of 16 up to 1024 is needed, in parentheses"
         attention '!dim' "#define FA_HEAD_DIM $size"; rejects $by "FA_HEAD_DIM $size" "bad: FA_HEAD_DIM is $size: a multiple of 8 from 8 to 256"
     done
     attention '!dim' '#define FA_HEAD_DIM (32+32)' '#define FA_BLOCK_M (16+16)'; accepts $by "expressions in parentheses"
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_M 0'; rejects $by "FA_BLOCK_M 0" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
+    attention '#define FA_BLOCK_M 1040' '#define FA_WARPS 65'; rejects $by "FA_BLOCK_M 1040" "bad: FA_BLOCK_M, the queries of a tile, is 1040: a multiple of 16 up to 1024"
+    attention '#define FA_BLOCK_N 1040'; rejects $by "FA_BLOCK_N 1040" "bad: FA_BLOCK_N, the keys of a tile, is 1040: a multiple of 16 up to 1024"
     attention '#define FA_BLOCK_N -16'; rejects $by "FA_BLOCK_N -16" "bad: FA_BLOCK_N"
     for stages in 0 5; do
         attention "#define FA_STAGES $stages"; rejects $by "FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is $stages: 1 or 2 (FA_ARCH 90: 1 to 4)"

@@ -32,10 +32,12 @@
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; without it nvcc makes 80, for half types under -arch=sm_90a 90 beside it, and the device decides; other compilers make FA_CPU |
  * | FA_SUB        | no       |                  | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
- * | FA_BLOCK_M    | no       | tuned            | queries of a tile: a multiple of 16; on GPUs 16 or 32 a warp; with FA_ARCH 90 64, 128 or 192 |
- * | FA_BLOCK_N    | no       | tuned            | keys of a tile: a multiple of 16 |
+ * | FA_BLOCK_M    | no       | tuned            | queries of a tile: a multiple of 16 up to 1024; on GPUs 16 or 32 a warp; with FA_ARCH 90 64, 128 or 192 |
+ * | FA_BLOCK_N    | no       | tuned            | keys of a tile: a multiple of 16 up to 1024; with FA_ARCH 90 up to 256 |
  * | FA_WARPS      | no       | tuned            | warps of a thread block that multiply (GPU); with FA_ARCH 90 FA_BLOCK_M / 16 |
  * | FA_STAGES     | no       | tuned            | tiles of K and V in flight (GPU), 1 or 2; with FA_ARCH 90 up to 4 |
+ *
+ * Under nvcc any of the last four leaves out the schedule for sm_90a, unless FA_ARCH is 90.
  *
  * Generates
  *
@@ -58,16 +60,8 @@
 #error "fa/attention.h: define FA_NAME, the prefix of every generated name, before including it"
 #define FA_NAME fa_unnamed
 #endif
-#if !defined(FA_SUB)
-#define FA__SUB_DEFAULTED
-#define FA_SUB FA__EMPTY
-#endif
+#include <fa/arch/api.h>
 #define FA__ATTN(x) FA__CAT3(FA_NAME, FA_SUB, x)
-#if !defined(FA_API) && defined(FA_DECLARE)
-#define FA_API FA_EXTERN
-#elif !defined(FA_API)
-#define FA_API static
-#endif
 
 FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream stream) FA_UNUSED;
 FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) FA_UNUSED;
@@ -93,7 +87,7 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
 #define FA__PASSES 4 /* the last pass, all that a causal mask leaves unbalanced, is then a sixteenth of the work */
-#define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: a half of the second-level cache of an A100 or H100 */
+#define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: about half of an H100's second-level cache (50 MB), 60% of an A100's */
 
 #if defined(FA_MASK) && FA__IS_NOTHING(FA_MASK)
 FA__REQUIRE(0, "FA_MASK is empty: define it as the name of a mask, such as fa_causal, or not at all");
@@ -112,6 +106,7 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__MASK_NEEDS 0
 #define FA__MASK_IS_BAND 0
 #endif
+#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX) /* memory, or may */
 #if defined(FA_SCORE)
 #define FA__HAS_SCORE 1
 #define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
@@ -122,6 +117,9 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 /* Whether a hook, or its column of the product, may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are
  * known to be bounded. */
 #define FA__WIDE_SCORE (FA__COLUMNS == 2 || (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP))
+/* Whether work items take heads in sections: under a mask, or where heads may have a bias in common (which does not bind in fp32). */
+#define FA__MAY_SHARE_BIAS (FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#define FA__IN_SECTIONS (FA__HAS_MASK || FA__MAY_SHARE_BIAS)
 /* What a worker computes of q k, and the unit of it: a soft cap leaves tanh alone to the worker, in units of the cap, which the
  * factors of product and exponent have in them. */
 #if FA__SCORE_NEEDS == FA__NEED_SOFTCAP
@@ -183,10 +181,11 @@ FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t bl
 /* The queries and the head of a work item. Without a mask, the blocks of a head follow each other, and share its K and
  * V in the cache. With one, later blocks of queries come first: under a causal mask they take longest, and the short
  * ones fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks
- * are taken in FA__PASSES passes, and within a pass heads go in sections whose K and V fit in the cache. */
+ * are taken in FA__PASSES passes, and within a pass heads go in sections whose K and V fit in the cache. So they do with a bias
+ * that all heads have in common and that does not fit: the heads of a section share each block's. */
 FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
     uint32_t head, row;
-#if FA__HAS_MASK
+#if FA__IN_SECTIONS
     uint32_t all = (uint32_t)p->args.batch * (uint32_t)p->args.heads, pass = fa__divide(item, p->by_pass);
     int last = (int)pass == p->passes - 1;
     uint32_t blocks = (uint32_t)(last ? p->last_pass_blocks : p->pass_blocks), in_pass = item - pass * all * (uint32_t)p->pass_blocks;
@@ -227,6 +226,12 @@ FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, 
     }
 }
 
+/* Whether all heads have a bias in common of which the cache cannot keep what one of them has read. */
+static FA_UNUSED int FA__ATTN(__shares_bias)(const fa_attention_args *a) {
+    return FA__MAY_SHARE_BIAS && a->bias_stride_head == 0 &&
+           (int64_t)a->seqlen_q * a->seqlen_k > 2 * FA__SECTION_BYTES / (int64_t)sizeof(FA__ELEMENT);
+}
+
 /* Derives the order of the work items, and their number, from p->blocks_m. */
 static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
@@ -239,9 +244,11 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     int64_t bytes = (int64_t)a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT) + 1; /* of K and V of a head */
     int64_t fit = FA__SECTION_BYTES / bytes * (a->heads / a->heads_kv);
     fit = fit < 1 ? 1 : fit > heads ? heads : fit;
+    int passes = FA__PASSES;
+    if (!FA__HAS_MASK && !FA__ATTN(__shares_bias)(a)) fit = passes = 1; /* head by head */
     int64_t sections = (heads + fit - 1) / fit, section = (heads + sections - 1) / sections; /* of equal size */
     p->section = (int)section;
-    p->pass_blocks = (int)((blocks + FA__PASSES - 1) / FA__PASSES);
+    p->pass_blocks = (int)((blocks + passes - 1) / passes);
     p->passes = (int)((blocks + p->pass_blocks - 1) / p->pass_blocks);
     p->last_pass_blocks = (int)blocks - (p->passes - 1) * p->pass_blocks;
     p->by_pass = fa__divider_of((uint32_t)(heads * p->pass_blocks));
@@ -318,9 +325,12 @@ static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, i
 #undef FA__HAS_MASK
 #undef FA__MASK_NEEDS
 #undef FA__MASK_IS_BAND
+#undef FA__MASK_READS
 #undef FA__HAS_SCORE
 #undef FA__SCORE_NEEDS
 #undef FA__WIDE_SCORE
+#undef FA__MAY_SHARE_BIAS
+#undef FA__IN_SECTIONS
 #undef FA__SCORE_OF
 #undef FA__SCORE_UNIT
 #undef FA__HAS_USER

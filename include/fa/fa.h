@@ -191,8 +191,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__SECOND_(a, b, ...) b
 #define FA__SECOND(...) FA__SECOND_(__VA_ARGS__)
 #define FA__SHIPPED_NEEDS(hook) FA__SECOND(FA__CAT(FA__NEEDS_, hook), 0, ~)
-/* In the same way: whether a mask is known to be a band, which it judges tiles by without reading memory: 1, with an end, or 2, with a
- * beginning, too. */
+/* In the same way: whether a mask is known to be a band, whose tiles are judged without reading memory: 1 if a row's visible keys have a last
+ * one, 2 if they have a first one, too; else 0. */
 #define FA__BAND_fa_causal ~, 1
 #define FA__BAND_fa_causal_top_left ~, 1
 #define FA__BAND_fa_sliding_window ~, 2

@@ -35,8 +35,8 @@
  * key i + seqlen_k - seqlen_q. fa_causal_top_left aligns the other way.
  *
  * Each call is a single thread's: the functions must not synchronise. The forward asks for keep, tile and keys; queries is
- * for loops over blocks of keys, such as a backward's, which this version has not. `box` always lies inside the
- * sequences and is never empty, and so does `at`. A NULL `prefix`, `document_q` or `document_k` is refused by NAME_forward(); behind
+ * for loops over blocks of keys, such as a backward's, which this version has not. `box` lies inside the sequences
+ * and is never empty; `at` lies inside them, too. A NULL `prefix`, `document_q` or `document_k` is refused by NAME_forward(); behind
  * FA_MASK_AND and FA_MASK_OR, where the host cannot see it, it means that there is no prefix, or that no document matches.
  */
 #ifndef FA_MASK_H

@@ -192,11 +192,10 @@ typedef struct FA__PARAMS {
 
 #define FA__BODY <fa/kernel/rope_rows.h>
 #define FA__CUT_RESIDENT 6 /* its angles take registers */
+#define FA__ONE_DIRECTION 1 /* rotating back is rotating by the negated angles */
 #define FA__HELD_FORWARD 4 /* 16 bytes of each half of a head */
-#define FA__HELD_BACKWARD 4
 #define FA__CUT_PARTIAL 1
 #define FA__CUT_FORWARD 1
-#define FA__CUT_BACKWARD 1
 #include <fa/kernel/rows_run.h>
 
 /* Checks the arguments of a direction, derives the parameters and runs. */

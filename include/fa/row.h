@@ -81,7 +81,7 @@
  *     int NAME_keeps(view, tensors)          whether the floats of all pieces of so many rows are better kept than got again: of
  *                                            NAME_KEPT pieces at most
  *
- * and, for rows that are looked at once, of which a piece is under way while the one before is looked at (GPU),
+ * and, for rows that are looked at once, of which a piece is under way while the one before is looked at (on the CPU it is read when it lands),
  *
  *     NAME_scan, NAME_scan_of(row, cols, team)   a row; NAME_flight is a piece of it under way, in NAME_PARTS parts
  *     NAME_scan_begin(flight, scan, fill)    starts reading the first piece; what is none of the row gets the value `fill`

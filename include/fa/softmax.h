@@ -41,8 +41,11 @@
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update() (in parts: NAME_exceeds(), NAME_raise(), NAME_raise_by() or NAME_begin(), NAME_fade(), NAME_weigh() or NAME_weigh_columns(), NAME_behind(); NAME_weigh_near(), NAME_weigh_columns_near(), NAME_far()), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
- * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows.
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
+ * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows. NAME_update() is, in this order,
+ * NAME_exceeds(); NAME_raise() or NAME_raise_by(), on GPUs also NAME_begin(); NAME_fade(); NAME_weigh(), on GPUs also NAME_weigh_columns(). For
+ * those who weigh before they look for the maximum there are NAME_behind() and, with FA_WIDE, NAME_weigh_near(), on GPUs
+ * NAME_weigh_columns_near(), and NAME_far().
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
  */
@@ -234,6 +237,13 @@ FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
     for (int r = 0; r < FA_ROWS; r++) state->sum[r] *= alpha[r];
 }
 
+#if FA__ARCH != FA_CPU
+/* The weight of a score, of a row with this offset (NAME_offset_as()). */
+FA__FN float FA__SM(_weight)(float s, float offset, float scale_log2, int wide) {
+    return fa__exp2(wide ? (s + offset) * scale_log2 : FA__OP(fma)(s, scale_log2, offset));
+}
+#endif
+
 /* NAME_weigh(); `wide` is known to the compiler. */
 FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum, int wide) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
@@ -252,7 +262,7 @@ FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, floa
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
             int at = FA__SM(_AT)(r, c), i = c % FA__COUNT * FA_ROWS + r;
-            weights[at] = fa__exp2(wide ? (s[at] + offset[r]) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset[r]));
+            weights[at] = FA__SM(_weight)(s[at], offset[r], scale_log2, wide);
             part[i] += weights[at];
         }
 #endif
@@ -296,7 +306,7 @@ FA__FN void FA__SM(_weigh_columns_as)(const FA__SM(_state) * state, const float 
     for (int r = 0; r < FA_ROWS; r++) {
         float offset = FA__SM(_offset_as)(state->max[r], scale_log2, wide);
         int at = FA__SM(_AT)(r, c);
-        weights[at] = fa__exp2(wide ? (s[at] + offset) * scale_log2 : FA__OP(fma)(s[at], scale_log2, offset));
+        weights[at] = FA__SM(_weight)(s[at], offset, scale_log2, wide);
         sum[r] += weights[at];
     }
 }

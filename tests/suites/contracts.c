@@ -897,6 +897,44 @@ static void every_block(void) {
     free(got);
 }
 
+/* The same with a bias, by the order of the blocks alone: without a mask each would visit all keys. Heads that have in common what no cache
+ * keeps take each block together, all others one head after the other. */
+static void every_block_of_a_bias(void) {
+    enum { BLOCK = 128, HEADS = 7, BATCH = 2, MOST = 12 };
+    static uint16_t room[32]; /* which nobody reads */
+    char *const at = (char *)(((uintptr_t)room + 15) / 16 * 16);
+    int wrong = 0, together = 0, apart = 0;
+    for (int blocks = 1; blocks <= MOST; blocks++)
+        for (int heads = 1; heads <= HEADS; heads++)
+            for (int kind = 0; kind < 4; kind++) { /* in common or not, few keys or many */
+                int seen[BATCH][HEADS][MOST] = {{{0}}};
+                fa_attention_args a = fa_attention_defaults();
+                c_bias__params p;
+                a.batch = BATCH, a.heads = a.heads_kv = heads, a.seqlen_q = blocks * BLOCK - 7, a.seqlen_k = (kind & 1 ? 30000000 : 20000000) / a.seqlen_q;
+                a.q = a.k = a.v = fa_tensor_bhsd(at, heads, a.seqlen_k, 8);
+                a.o = fa_tensor_bhsd(at + 16, heads, a.seqlen_q, 8);
+                a.bias = at + 32, a.bias_stride_head = kind & 2 ? a.seqlen_q : 0, a.bias_stride_query = 1;
+                if (c_bias__prepare(&a, &p, BLOCK) != FA_OK) {
+                    tap_ok(0, "blocks under a bias: %s", fa_last_error());
+                    return;
+                }
+                wrong += p.items != (uint32_t)(BATCH * heads * blocks);
+                for (uint32_t i = 0; i < p.items; i++) {
+                    const fa_box box = c_bias__box(&p, i, BLOCK);
+                    seen[box.batch][box.head][box.queries.begin / BLOCK]++;
+                    if (i == 0 || heads == 1 || blocks == 1) continue;
+                    const fa_box before = c_bias__box(&p, i - 1, BLOCK);
+                    if (kind == 1) together += before.queries.begin == box.queries.begin;
+                    else apart += before.head != box.head && before.queries.begin == box.queries.begin;
+                }
+                for (int b = 0; b < BATCH; b++)
+                    for (int h = 0; h < heads; h++)
+                        for (int j = 0; j < blocks; j++) wrong += seen[b][h][j] != 1;
+            }
+    tap_ok(!wrong, "every block of queries under a bias is computed, for any number of blocks and heads (%d wrong)", wrong);
+    tap_ok(together > 0 && !apart, "heads take blocks together if they share a bias that no cache keeps (%d times), and else do not (%d times)", together, apart);
+}
+
 /* ---- NaN and infinity ---- */
 
 static int64_t bits_at(const problem *p, int b, int h, int i, int c) {
@@ -1467,6 +1505,7 @@ int main(void) {
     many_heads();
 #endif
     every_block();
+    every_block_of_a_bias();
     far_offsets(&plain);
     far_offsets(&half_causal);
     concurrency();

@@ -15,6 +15,8 @@
 /** @cond PRIVATE */
 #define FA__LOG2_E 1.4426950408889634f
 #define FA__LN_2 0.6931471805599453f
+/* A number times a factor, subtracted from exponents: below this in size nothing is lost but what its rounding loses, which goes into a factor. */
+#define FA__OFFSET_MOST 1e6f
 
 /* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on it, and
  * then no vectors. */

@@ -25,6 +25,11 @@
 FA__FN float FA__LOOP(_column_scale)(const FA__PARAMS *p) { return FA__ARCH == 90 ? p->scale : fabsf(p->scale); }
 
 FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) & 0xFFFF0000u); }
+/* The second and third part; of the second one the first 16 bits count. */
+FA__FN void FA__LOOP(_other_parts)(float *second, float *third, float x) {
+    *second = x - FA__LOOP(_first_part)(x);
+    *third = *second - FA__LOOP(_first_part)(*second);
+}
 FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
 
 #if FA__COLUMNS == 1
@@ -51,8 +56,10 @@ FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box,
     of.slope = FA__LOOP(_slope_of)(p, box.head);
     of.zero = box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift;
     of.beyond = box.queries.end - 1 + shift;
-    const float share = FA__SHARE_OF_TWO * of.slope, rest = share - FA__LOOP(_first_part)(share), last = rest - FA__LOOP(_first_part)(rest);
-    of.constant = lane == 0 ? FA__LOOP(_two_parts)(share, rest) : lane == 1 ? FA__LOOP(_two_parts)(last, 0.0f) : 0;
+    const float share = FA__SHARE_OF_TWO * of.slope;
+    float second, third;
+    FA__LOOP(_other_parts)(&second, &third, share);
+    of.constant = lane == 0 ? FA__LOOP(_two_parts)(share, second) : lane == 1 ? FA__LOOP(_two_parts)(third, 0.0f) : 0;
     return of;
 }
 
@@ -72,9 +79,10 @@ FA__FN void FA__LOOP(_columns_at)(uint32_t *columns, const FA__LOOP(_columns) * 
 #else
 /* Q's columns of a row whose line is c at a tile's first key. */
 FA__FN uint4 FA__LOOP(_columns_of_row)(float slope, float c) {
-    const float rest = slope - FA__LOOP(_first_part)(slope), last = rest - FA__LOOP(_first_part)(rest);
-    const float rest_of_c = c - FA__LOOP(_first_part)(c), last_of_c = rest_of_c - FA__LOOP(_first_part)(rest_of_c);
-    return make_uint4(FA__LOOP(_two_parts)(slope, rest), FA__LOOP(_two_parts)(last, c), FA__LOOP(_two_parts)(rest_of_c, last_of_c), 0);
+    float second, third, second_of_c, third_of_c;
+    FA__LOOP(_other_parts)(&second, &third, slope);
+    FA__LOOP(_other_parts)(&second_of_c, &third_of_c, c);
+    return make_uint4(FA__LOOP(_two_parts)(slope, second), FA__LOOP(_two_parts)(third, c), FA__LOOP(_two_parts)(second_of_c, third_of_c), 0);
 }
 #endif
 

@@ -24,7 +24,7 @@
 #endif
 /* Whether blocks of queries may be handed out by a counter in a workspace: under a mask that reads memory, or may, nobody knows before how
  * long they take. A prefix only adds some to a causal mask; the schedule for every GPU leaves the order to the hardware. */
-#if FA__HAS_90 && FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX
+#if FA__HAS_90 && FA__MASK_READS
 #define FA__COUNTED 1
 #else
 #define FA__COUNTED 0

@@ -8,8 +8,8 @@
  * With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is fetched during
  * Q K^T, and one barrier a tile suffices.
  *
- * A warp that has a quarter of a multiprocessor to itself and one other multiplies at nearly the same rate whether that one does
- * or not. So a softmax hides only under products of its own warp. With two stages half types take a tile in halves
+ * Two warps share a quarter of a multiprocessor. Each multiplies at nearly the same rate whether the other one multiplies or not, so its
+ * products hide nothing of the other's softmax: that hides only under products of its own warp. With two stages half types take a tile in halves
  * (FA__AFTERWARDS): the exponentials of the first run between the steps of the second one's Q K^T, and those of the second between
  * the steps of the first one's P V. That leaves no time to look for a maximum: it is looked at afterwards, when K is still
  * there, from which scores can be computed once more. Where registers are short (FA__PARTS 1) Q K^T is not cut, and the first

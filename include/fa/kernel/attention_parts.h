@@ -99,15 +99,6 @@ FA__FN fa_index FA__LOOP(_index)(const FA__PARAMS *p, fa_box box) {
     return at;
 }
 
-/* The block's rows of o. */
-FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {
-    const fa_tensor *o = &p->args.o;
-    fa_block to = fa_block_at((const FA__ELEMENT *)o->data + box.batch * o->stride_batch + box.head * o->stride_head,
-                              p->args.seqlen_q, FA_HEAD_DIM_V, o->stride_seq);
-    to.row = box.queries.begin;
-    return to;
-}
-
 /* The tiles of keys in which the block may see something, at most. */
 FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) {
     const fa_range keys = FA__ATTN(__keys)(p, box);
@@ -127,6 +118,12 @@ FA__FN fa_block FA__LOOP(_of_head)(const fa_tensor *t, int64_t batch, int64_t he
     const FA__ELEMENT *data = (const FA__ELEMENT *)t->data;
     if (FA__ARCH != FA_CPU || data) data += batch * t->stride_batch + head * t->stride_head; /* NULL where there are no keys */
     return fa_block_at(data, rows, cols, t->stride_seq);
+}
+/* The block's rows of o. */
+FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {
+    fa_block to = FA__LOOP(_of_head)(&p->args.o, box.batch, box.head, p->args.seqlen_q, FA_HEAD_DIM_V);
+    to.row = box.queries.begin;
+    return to;
 }
 FA__FN void FA__LOOP(_open)(FA__LOOP(_view) * view, const FA__PARAMS *p, fa_box box) {
     const fa_attention_args *a = &p->args;

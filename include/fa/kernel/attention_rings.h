@@ -7,7 +7,7 @@ enum {
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* What is small: barriers, notes and blocks; columns; what the planner remembers. */
+    /* What is small: barriers, notes and blocks, 1,280 bytes at most, aligned to 128; columns; what the planner remembers. */
     FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,

@@ -65,9 +65,9 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
  * wants registers, not for FA_F32 and FA_TF32. */
 #define FA__BANDED (FA__MASK_IS_BAND && !FA__BY_EIGHT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #if FA__BANDED
-/* Hides the keys of a tile behind the last visible one, or before the first, which is one further in each row: `edge` in the thread's
- * first row, counted from its first column. A row's columns and those of eight rows further on, eight columns further on, share a
- * comparison. */
+/* Hides the keys behind the last visible one (`behind`), or before the first. `edge` is that key's column in the thread's first row, counted
+ * from the thread's first column; in each row it is one further. So column c of a row and column c + 8 of the row eight further down take the
+ * same comparison. */
 FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
     FA__UNROLL
     for (int c = 2 - 2 * FA__LOOP(_qk_ROWS); c < FA__LOOP(_qk_COLS); c++) {
@@ -84,7 +84,7 @@ FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
 
 /* Hides what a band leaves out of a tile. */
 FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    enum { FA__FAR = 1024 }; /* from any row of the box to a key outside the tile */
+    enum { FA__FAR = 1024 }; /* keys outside the tile, which has no more: seen from any row of the box */
     (void)p; /* for FA__USER */
     fa_range queries = box.queries;
     box.queries.end = box.queries.begin + 1;

@@ -1,5 +1,5 @@
-/* attention_tiles.h: the tuning table of the forward: block_m x block_n, warps, stages and resident thread blocks for
- * a data type and head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
+/* attention_tiles.h: the tuning table of the forward: block_m x block_n, warps and stages for a data type and
+ * head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
  *
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
  * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows a warp halve that traffic; O and
@@ -43,8 +43,6 @@
 #else
 #define FA__BEFORE_90 0
 #endif
-/* A mask that reads memory, or may. */
-#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX)
 
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the first-level cache, and the tiles, on the stack, in the
@@ -57,7 +55,6 @@
 #endif
 #define FA__TABLE_WARPS 1
 #define FA__TABLE_STAGES 1
-#define FA__TABLE_RESIDENT 1
 #elif FA__ARCH == 90
 /* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two
  * warpgroups have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if
@@ -123,7 +120,6 @@
 #endif
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_M / 16)
-#define FA__TABLE_RESIDENT 1
 #if !defined(FA__LONG_FROM)
 #if defined(FA_BLOCK_M) || defined(FA_BLOCK_N) || defined(FA_WARPS) || defined(FA_STAGES)
 #define FA__LONG_FROM 0
@@ -145,7 +141,6 @@
 #endif
 #define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
-#define FA__TABLE_RESIDENT 2
 #elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
 #if FA__WIDEST <= 64     /* 32 rows a warp */
 #define FA__TABLE_M 128
@@ -165,7 +160,6 @@
 #define FA__TABLE_STAGES 1
 #endif
 #define FA__TABLE_WARPS 4
-#define FA__TABLE_RESIDENT 2
 #else /* FA_TF32 */
 #if FA__WIDEST <= 128
 #define FA__TABLE_M 64
@@ -177,7 +171,6 @@
 #define FA__TABLE_STAGES 1
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_M / 16)
-#define FA__TABLE_RESIDENT 2
 #endif
 
 #if !defined(FA_BLOCK_M)
@@ -200,13 +193,15 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__ST
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
 #endif
-#if FA_BLOCK_M + 0 < 16 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 is needed, in parentheses if it is an expression");
+/* At most 1024: so far a band is asked for its keys beside a tile (attention_scores.h), and so far behind the last number of a query or key
+ * a tile may end (check.h). */
+#if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M + 0 > 1024 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, in parentheses if it is an expression");
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #endif
-#if FA_BLOCK_N + 0 < 16 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 is needed, in parentheses if it is an expression");
+#if FA_BLOCK_N + 0 < 16 || FA_BLOCK_N + 0 > 1024 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 up to 1024 is needed, in parentheses if it is an expression");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #endif
@@ -241,7 +236,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__BIAS_TILES 0
 #endif
 #undef FA__PANELS
-#define FA__RESIDENT (FA_WARPS > 4 ? 1 : FA__TABLE_RESIDENT)
+#define FA__RESIDENT (FA_WARPS > 4 ? 1 : 2) /* thread blocks of the schedule for every GPU that share a multiprocessor */
 
 /* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. Hooks, and masks that read memory, want
  * some, too. */
@@ -266,7 +261,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__EARLY_Q 0
 #endif
 
-/* GPUs with 99 KB of shared memory a block (sm_86, sm_89, sm_120) get one stage: kernel and host decide alike (FA__SMALL_SHARED). */
+/* GPUs with 99 KB of shared memory a block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
+ * (FA__SMALL_SHARED, fa__compiled_where_small()). */
 #if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
 #define FA__STAGES 1
 #else
@@ -276,7 +272,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 /* Whether half types look at the maximum of a tile afterwards, which they take in halves (attention_loop.h), and in how many parts
  * Q K^T comes. Two hide all exponentials, but read Q's fragments twice where these are not kept: at 64 and 96 9 to 13% faster than a
  * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
- * to the exponentials and like to be hidden, too; those of one's own, which are not, and masks that read memory want the registers. So does a
+ * to the exponentials and like to be hidden, too; those of one's own, which up to 128 are left only under a mask, from 97 on, and masks
+ * that read memory want the registers. So does a
  * prefix at 128 before sm_90, or with columns of a hook. */
 #if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1

@@ -10,13 +10,11 @@
 #undef FA__HOOKED
 #undef FA__WIDEST
 #undef FA__BEFORE_90
-#undef FA__MASK_READS
 #undef FA__TABLE_M
 #undef FA__TABLE_N
 #undef FA__TABLE_WARPS
 #undef FA__TABLE_STAGES
 #undef FA__TABLE_CROWDED
-#undef FA__TABLE_RESIDENT
 #undef FA__RESIDENT
 #undef FA__WARP_ROWS
 #undef FA__KEEP_Q

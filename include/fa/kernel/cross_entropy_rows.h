@@ -4,8 +4,6 @@
  * Gimelshein, arXiv 1805.02867), and the sum of z for label smoothing; nothing is kept. One thread of the team reads the
  * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
 
-#define FA__CE_FAR 1e6f
-
 #if FA__LANES == 1
 #include <fa/kernel/rows_near.h>
 #endif
@@ -130,7 +128,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         while (FA__LOOP(_row_scan_full)(&in)) FA__LOOP(__see_plain)(&seen, &flight, &in, 1);
         FA__ROLL
         for (int more = 1 + FA__LOOP(_row_scan_more)(&in); more > 0; more--) FA__LOOP(__see_plain)(&seen, &flight, &in, 0);
-        if (seen.far < FA__CE_FAR) break;
+        if (seen.far < FA__OFFSET_MOST) break;
 #endif
     }
 #if FA__LANES == 1
@@ -208,7 +206,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
             }
         } else {
 #if FA__LANES > 1 /* one fused operation before the exponential: what the rounding of `offset` loses is in a factor */
-            if (fabsf(offset) < FA__CE_FAR) {
+            if (fabsf(offset) < FA__OFFSET_MOST) {
                 FA__UNROLL
                 for (int i = 0; i < count; i++) x[i] = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset)) * weight_near - even;
             } else
@@ -223,4 +221,3 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     }
 }
 #endif
-#undef FA__CE_FAR

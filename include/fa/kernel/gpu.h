@@ -86,11 +86,11 @@ FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int most) {
     return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most) == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* On a device that has little shared memory, the compute capability that a kernel was compiled for; elsewhere 0. */
+/* On a device that may run code for little shared memory, the compute capability that a kernel was compiled for; elsewhere 0. */
 FA__CALLED cudaError_t fa__compiled_where_small(const void *kernel, int most, int *version) {
     struct cudaFuncAttributes compiled;
     *version = 0;
-    if (most >= 163 * 1024) return cudaSuccess;
+    if (most >= 227 * 1024) return cudaSuccess;
     cudaError_t error = cudaFuncGetAttributes(&compiled, kernel);
     if (error == cudaSuccess) *version = compiled.ptxVersion;
     return error;
@@ -106,10 +106,10 @@ FA__CALLED int fa__is_small(const void *kernel) {
  * for a GPU that has little (kernel/attention_tiles.h). */
 static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
                                              size_t less_bytes, void *params, fa_stream stream) {
-    int device, most, version, major, minor;
+    int device, most, version, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the current device");
-    if (shared_bytes > 48 * 1024) {
+    if (shared_bytes > 48 * 1024 || less_bytes < shared_bytes) {
         error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
         error = fa__compiled_where_small(kernel, most, &version);
@@ -119,13 +119,14 @@ static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kerne
         } else if (version && shared_bytes > (size_t)most && less_bytes <= (size_t)most) {
             cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
             cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-            return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
-                            name, version / 10, version % 10, device, major, minor);
+            if (FA__SMALL_SHARED(major * 10 + minor))
+                return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
+                                name, version / 10, version % 10, device, major, minor);
         }
         if (shared_bytes > (size_t)most)
             return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
                             name, shared_bytes, most);
-        error = fa__reserve_shared(kernel, most);
+        error = shared_bytes > 48 * 1024 ? fa__reserve_shared(kernel, most) : cudaSuccess;
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
     void *arguments[1] = {params};

@@ -31,8 +31,8 @@ typedef struct FA__PARAMS { /* what a forward looks at lies together: constants 
 #define FA__WEIGHTS 1 /* gamma */
 #include <fa/kernel/rows_run.h>
 
-/* Checks where everything is; or, if there are such, so many bytes of the workspace alone. *even: whether all rows begin at multiples of 16
- * bytes; then NULL will do. */
+/* Checks that no array lies where another one is written, and says in *even whether all rows begin at multiples of 16 bytes. With
+ * workspace_bytes > 0 it checks the workspace alone, of that size, and `even` may be NULL. */
 FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backward, size_t workspace_bytes, int *even) {
     const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);

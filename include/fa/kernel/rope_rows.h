@@ -198,10 +198,3 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 }
 #undef FA__SMALL
 #endif
-
-#if FA__DIRECTIONS & FA__ROWS_BACKWARD
-/* One kernel serves both directions: fa/rope.h never runs this one. */
-FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    (void)p, (void)row, (void)team, (void)place;
-}
-#endif

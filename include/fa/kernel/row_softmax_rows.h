@@ -68,8 +68,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 }
 #endif
 
-/* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. What is
- * expected has the other out of its way: of 4,096 rows of 1,024 columns 1 %, of 8,192 columns another. */
+/* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. The
+ * logarithm is marked as unlikely, so that its code is out of the usual one's way: 1 % faster for 4,096 rows of 1,024 columns, and as much
+ * for rows of 8,192. */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
 #if FA__LANES == 1
     if (__builtin_expect(!p->log, 1) && !FA__LOOP(_row_COSTLY)) {

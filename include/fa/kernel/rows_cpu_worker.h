@@ -30,7 +30,9 @@
     }
 #if !FA__SUMS
 FA__WORK(_forward)
+#if !FA__ONE_DIRECTION
 FA__WORK(_backward)
+#endif
 #else
 /* The item after this one, taken before this one is done, so that its rows can be asked for; -1 if others may want it. */
 #define FA__EARLY(item) ((item) + 4 * job->threads < job->items ? fa__job_next(job) : -1)

@@ -17,21 +17,25 @@
 #define FA__VARIANT _held
 #define FA__BACKWARD 0
 #include <fa/kernel/rows_gpu_team.h>
+#if !FA__ONE_DIRECTION
 #define FA__VARIANT _held_back
 #define FA__BACKWARD 1
 #include <fa/kernel/rows_gpu_team.h>
-/* The same of rows of whole vectors, or of segments that fill their teams, which have no ends to look after: half as many instructions. Those of a kernel that runs for some
- * microseconds are fetched from memory. */
+#endif
+/* The same of rows of whole vectors, or of segments that fill their teams, which have no ends to look after: half as many instructions, which
+ * a kernel that runs for some microseconds has yet to fetch from memory. */
 #if !FA__ONCE_FORWARD
 #define FA__VARIANT _whole
 #define FA__BACKWARD 0
 #define FA_WHOLE (2 - FA__CUT_FORWARD)
 #include <fa/kernel/rows_gpu_team.h>
 #endif
+#if !FA__ONE_DIRECTION
 #define FA__VARIANT _whole_back
 #define FA__BACKWARD 1
 #define FA_WHOLE (2 - FA__CUT_BACKWARD)
 #include <fa/kernel/rows_gpu_team.h>
+#endif
 
 #if !FA__CUT_FORWARD
 #define FA__VARIANT _slots
@@ -50,7 +54,7 @@ FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #undef FA__VARIANT
 #endif
 
-#if !FA__CUT_BACKWARD
+#if !FA__CUT_BACKWARD && !FA__ONE_DIRECTION
 #define FA__VARIANT _slots_back
 #define FA__DIRECTIONS FA__ROWS_BACKWARD
 #define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
@@ -87,6 +91,7 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int t
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__ROWS_CALL(backward);
     (void)threads;
+#if !FA__ONE_DIRECTION
     if (backward) {
         const void *held = (const void *)FA__ROWS(_held_back_kernel_backward), *whole = (const void *)FA__ROWS(_whole_back_kernel_backward);
 #if FA__CUT_BACKWARD
@@ -96,6 +101,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
                                     sizeof(FA__ROWS(_slots_back_reduce_shared)), stream);
 #endif
     }
+#endif
     const void *held = (const void *)FA__ROWS(_held_kernel_forward);
 #if FA__ONCE_FORWARD
     const void *whole = held;

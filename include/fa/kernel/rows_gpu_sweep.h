@@ -1,4 +1,5 @@
-/* rows_gpu_sweep.h: rows on GPUs, of kernels with sums of columns over all rows (FA__SUMS).
+/* rows_gpu_sweep.h: rows on GPUs, of kernels with sums of columns over all rows (FA__SUMS): the norms (kernel/norm.h), whose
+ * parameters and helpers it takes.
  *
  * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes or a block, with kernels of their own where
  * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the first-level cache. Rows that begin

@@ -1,6 +1,6 @@
 /**
  * @file rows_launch.h
- * @brief How rows are dealt out to the threads of a GPU, by their length alone, and the launch.
+ * @brief How rows are dealt out to the threads of a GPU, by their length, their alignment and the device, and the launch.
  */
 #ifndef FA_KERNEL_ROWS_LAUNCH_H
 #define FA_KERNEL_ROWS_LAUNCH_H

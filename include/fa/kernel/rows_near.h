@@ -3,7 +3,6 @@
  * piece before, unless a much larger one comes. Their sum would show that where exponentials become infinite, as they do in AVX-512:
  * there nobody looks for it. One fused operation, where there is one, comes before an exponential; what the rounding of `offset` loses is in a factor. */
 
-#define FA__NEAR_FAR 1e6f /* numbers times scale_log2 that are below this in size lose nothing else */
 #define FA__NEAR_MUCH 1e7f
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
 #define FA__NEAR_PIECES 64.0f  /* whose exponentials are compared with 2^-126 after a piece where one was below that */
@@ -138,7 +137,7 @@ FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int 
  * pieces for which that is not tried, since one was so lately: such numbers take long. The results do not depend on it. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far, const size_t ahead,
                             const int keeps, const int sums) {
-    if (!(fabsf(base * scale_log2) < FA__NEAR_FAR)) return 0; /* infinite before the first piece */
+    if (!(fabsf(base * scale_log2) < FA__OFFSET_MOST)) return 0; /* infinite before the first piece */
 #if defined(FA__NEAR_LOWEST)
     if (*far == 0.0f && count >= 2 * FA__LOOP(_row_LANES)) {
         const int done = FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 1);
@@ -168,7 +167,6 @@ FA__FN_CALLED int FA__LOOP(_near_once)(float *to, const FA__ELEMENT *z, int coun
     return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 0);
 }
 #undef FA__NEAR_AHEAD
-#undef FA__NEAR_FAR
 #undef FA__NEAR_MUCH
 #undef FA__NEAR_HIGHER
 #undef FA__NEAR_PIECES

@@ -6,6 +6,7 @@
  *   FA__PARAMS            the type of the parameters; its member `rows` is an fa__rows, of which rows and cols are set
  *   FA__BODY              the file that defines, with names FA__LOOP(x), what is to be done to a row:
  *                         _forward(p, row, team, place) and _backward(p, row, team, place)
+ *   FA__ONE_DIRECTION     optional: 1 if there is a _forward alone, which serves both; what is of the backward below is not asked for
  *   FA__HELD_FORWARD      tensors that a row function holds while it looks at them more than once, and the same of the
  *   FA__HELD_BACKWARD     backward
  *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, piece by piece, so that they need not be held
@@ -17,8 +18,9 @@
  *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
  *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function looks after that itself
  *
- *   FA__SUMS              optional: sums of columns over all rows, 1 or 2, that the backward makes besides. Then FA__PARAMS
- *                         has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
+ *   FA__SUMS              optional, for the norms (kernel/norm.h), whose parameters, and types and helpers of norm_sweep.h, norm_even.h
+ *                         and norm_gradient_cpu.h, it takes besides what follows: sums of columns over all rows, 1 or 2, that the
+ *                         backward makes. Then FA__PARAMS has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
  *                         of columns are kept by the threads of a GPU; and the file defines
  *
  *     _forward_rows(p, row, end, next_item, team)                some rows, and asks for those of the next item, or of none, -1 (CPU)
@@ -45,6 +47,9 @@
  */
 #if !defined(FA__SUMS)
 #define FA__SUMS 0
+#endif
+#if !defined(FA__ONE_DIRECTION)
+#define FA__ONE_DIRECTION 0
 #endif
 #define FA__UNROLL_PIECES
 #if !defined(FA__CUT_THREADS)
@@ -85,11 +90,14 @@ enum { /* bytes of a segment, for fa__cut() */
     FA__ROWS(__cut_backward) = FA__ROWS(__cut_forward)
 #else
     FA__ROWS(__cut_forward) = FA__CUT_THREADS * FA__TEAM_BYTES(FA__HELD_FORWARD),
+#if !FA__ONE_DIRECTION
     FA__ROWS(__cut_backward) = FA__CUT_THREADS * FA__TEAM_BYTES(FA__HELD_BACKWARD)
+#endif
 #endif
 };
 #endif
 #undef FA__BODY
+#undef FA__ONE_DIRECTION
 #undef FA__HELD_FORWARD
 #undef FA__HELD_BACKWARD
 #undef FA__ONCE_FORWARD

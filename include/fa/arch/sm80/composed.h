@@ -26,7 +26,7 @@ FA__DEVICE uint32_t fa_sm80_larger(uint32_t a, uint32_t b) { return a > b ? a : 
 FA__DEVICE void fa_sm80_powers(float *up, float *down, uint32_t size) {
     uint32_t exponent = size >> 24; /* biased, plus 1 */
     exponent = exponent < 16 ? 16 : exponent;
-    *up = fa__from_bits((269 - exponent) << 23);
+    *up = fa__from_bits((269 - exponent) << 23); /* 2^(14 - e): 127 + 14 - e, and exponent is e + 128 */
     *down = fa__from_bits((exponent - 1) << 23);
 }
 /* x and y as big + small, packed. */
@@ -48,20 +48,23 @@ FA__DEVICE void fa_sm80_shift(uint32_t *to, const uint32_t *from, int bytes) {
     for (int i = 0; i < 4; i++) to[i] = fa_sm80_shift_words(word[i], word[i + 1], (unsigned)bytes % 4u * 8u);
 }
 
-/* The largest value, the sum, or the largest size, among `owners` neighbouring lanes. */
+/* The largest value, the sum, or the largest size, among `owners` neighbouring lanes, which the compiler need not know. */
 FA__DEVICE float fa_sm80_row_max(float x, int owners) {
 #pragma unroll
-    for (int step = 1; step < owners; step *= 2) x = fa__maxf(fa_sm80_shuffle_f32(x, step), x);
+    for (int step = 1; step < 32; step *= 2)
+        if (step < owners) x = fa__maxf(fa_sm80_shuffle_f32(x, step), x);
     return x;
 }
 FA__DEVICE float fa_sm80_row_sum(float x, int owners) {
 #pragma unroll
-    for (int step = 1; step < owners; step *= 2) x += fa_sm80_shuffle_f32(x, step);
+    for (int step = 1; step < 32; step *= 2)
+        if (step < owners) x += fa_sm80_shuffle_f32(x, step);
     return x;
 }
 FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
 #pragma unroll
-    for (int step = 1; step < owners; step *= 2) x = fa_sm80_larger(fa_sm80_shuffle(x, step), x);
+    for (int step = 1; step < 32; step *= 2)
+        if (step < owners) x = fa_sm80_larger(fa_sm80_shuffle(x, step), x);
     return x;
 }
 

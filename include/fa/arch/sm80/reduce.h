@@ -26,7 +26,7 @@ FA__FN fa_team FA__RED(_team)(int threads) {
 #define FA__UNMET (1 << 30)
 #define FA__GREETED (1 << 29)
 FA__FN fa_team FA__RED(_cluster)(int blocks) {
-    fa_team team = FA__RED(_team)(64);
+    fa_team team = FA__RED(_team)(64); /* a block, as for any number above 32 */
 #if FA__CLUSTERS
     if (blocks > 1) {
         team.block = fa_sm90_cluster_rank();
@@ -98,7 +98,7 @@ FA__FN float FA__RED(__exp_near)(float *to, const float *x, int count, float bas
     *factor = fa__exp2(-fmaf(base, scale_log2, -offset));
     FA__UNROLL
     for (int i = 0; i < count; i++) to[i] = x[i];
-    if (!(fabsf(offset) < 1e6f)) {
+    if (!(fabsf(offset) < FA__OFFSET_MOST)) {
         FA__UNROLL
         for (int i = 0; i < count; i++) to[i] -= base;
         offset = 0.0f, *factor = 1.0f;
@@ -106,21 +106,6 @@ FA__FN float FA__RED(__exp_near)(float *to, const float *x, int count, float bas
     return FA__RED(__exp_chains)(to, count, offset, scale_log2) * *factor;
 }
 #undef FA__REDUCE
-
-/* ---- lanes ---- */
-
-FA__FN float FA__RED(__lanes_max)(float x, int lanes) {
-    FA__UNROLL
-    for (int step = 1; step < 32; step *= 2)
-        if (step < lanes) x = fa__maxf(fa_sm80_shuffle_f32(x, step), x);
-    return x;
-}
-FA__FN float FA__RED(__lanes_sum)(float x, int lanes) {
-    FA__UNROLL
-    for (int step = 1; step < 32; step *= 2)
-        if (step < lanes) x += fa_sm80_shuffle_f32(x, step);
-    return x;
-}
 
 /* ---- warps and blocks ---- */
 
@@ -172,11 +157,11 @@ FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int 
 FA__FN float FA__RED(__collect_max)(const float *parts, const fa_team *team) {
     float x = -INFINITY;
     FA__EACH_PART(i, team) x = fa__maxf(parts[i], x);
-    return FA__RED(__lanes_max)(x, 32);
+    return fa_sm80_row_max(x, 32);
 }
 
 FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
-    x = FA__RED(__lanes_max)(x, team->threads);
+    x = fa_sm80_row_max(x, team->threads);
     if (team->threads <= 32) return x;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
     FA__RED(__publish)(part[0], x, team, shared);
@@ -184,14 +169,14 @@ FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
     return FA__RED(__collect_max)(part[0], team);
 }
 FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
-    x = FA__RED(__lanes_sum)(x, team->threads);
+    x = fa_sm80_row_sum(x, team->threads);
     if (team->threads <= 32) return x;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
     FA__RED(__publish)(part[0], x, team, shared);
     FA__RED(__meet)(team, shared, 1);
     x = 0.0f;
     FA__EACH_PART(i, team) x += part[0][i];
-    return FA__RED(__lanes_sum)(x, 32);
+    return fa_sm80_row_sum(x, 32);
 }
 /* In a loop: nobody who needs two sums is in a hurry. */
 FA__FN void FA__RED(__lanes_sum2)(float *x, float *y, int lanes) {
@@ -217,9 +202,9 @@ FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) *
 
 /* Of the lanes' moments, those of all of them. An empty lane has the mean 0, which must not be in the squares. */
 FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, int lanes) {
-    float total = FA__RED(__lanes_sum)(*count, lanes), sum = FA__RED(__lanes_sum)(*count * *mean, lanes);
+    float total = fa_sm80_row_sum(*count, lanes), sum = fa_sm80_row_sum(*count * *mean, lanes);
     float middle = total > 0.0f ? sum / total : 0.0f, off = *mean - middle;
-    *squares = FA__RED(__lanes_sum)(*count > 0.0f ? fmaf(*count * off, off, *squares) : 0.0f, lanes);
+    *squares = fa_sm80_row_sum(*count > 0.0f ? fmaf(*count * off, off, *squares) : 0.0f, lanes);
     *count = total;
     *mean = middle;
 }
@@ -254,7 +239,7 @@ FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa
         sum = FA__RED(_lanes_sum)(sum, team), q = FA__RED(_lanes_sum)(q, team);
         off = sum * inverse;
     } else {
-        total = FA__RED(__lanes_sum)(total, 32), sum = FA__RED(__lanes_sum)(sum, 32), q = FA__RED(__lanes_sum)(q, 32);
+        total = fa_sm80_row_sum(total, 32), sum = fa_sm80_row_sum(sum, 32), q = fa_sm80_row_sum(q, 32);
         off = total > 0.0f ? sum * fa__reciprocal(total) : 0.0f;
         *count = total;
     }
@@ -279,8 +264,8 @@ FA__FN float FA__RED(__weight)(float max, float largest, float scale_log2) {
     return max == -INFINITY ? 0.0f : fa__exp2((max - largest) * scale_log2);
 }
 FA__FN void FA__RED(_softmax)(float *max, float *sum, float scale_log2, fa_team *team, FA__RED(_shared) * shared) {
-    float own = *max, largest = FA__RED(__lanes_max)(own, team->threads);
-    float total = FA__RED(__lanes_sum)(*sum * FA__RED(__weight)(own, largest, scale_log2), team->threads);
+    float own = *max, largest = fa_sm80_row_max(own, team->threads);
+    float total = fa_sm80_row_sum(*sum * FA__RED(__weight)(own, largest, scale_log2), team->threads);
     if (team->threads > 32) {
         float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
         FA__RED(__publish)(part[0], largest, team, shared);
@@ -289,7 +274,7 @@ FA__FN void FA__RED(_softmax)(float *max, float *sum, float scale_log2, fa_team 
         largest = FA__RED(__collect_max)(part[0], team);
         total = 0.0f;
         FA__EACH_PART(i, team) total += part[1][i] * FA__RED(__weight)(part[0][i], largest, scale_log2);
-        total = FA__RED(__lanes_sum)(total, 32);
+        total = fa_sm80_row_sum(total, 32);
     }
     *max = largest;
     *sum = total;
