@@ -85,7 +85,7 @@ for by in cc clang c++; do
     attention '#define FA_BLOCK_M 40'; rejects $by "FA_BLOCK_M 40" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_M 0'; rejects $by "FA_BLOCK_M 0" "bad: FA_BLOCK_M"
     attention '#define FA_BLOCK_N 20'; rejects $by "FA_BLOCK_N 20" "bad: FA_BLOCK_N"
-    attention '#define FA_BLOCK_M 1040' '#define FA_WARPS 65'; rejects $by "FA_BLOCK_M 1040" "bad: FA_BLOCK_M, the queries of a tile, is 1040: a multiple of 16 up to 1024"
+    attention '#define FA_BLOCK_M 1040'; rejects $by "FA_BLOCK_M 1040" "bad: FA_BLOCK_M, the queries of a tile, is 1040: a multiple of 16 up to 1024"
     attention '#define FA_BLOCK_N 1040'; rejects $by "FA_BLOCK_N 1040" "bad: FA_BLOCK_N, the keys of a tile, is 1040: a multiple of 16 up to 1024"
     attention '#define FA_BLOCK_N -16'; rejects $by "FA_BLOCK_N -16" "bad: FA_BLOCK_N"
     for stages in 0 5; do
