@@ -65,7 +65,10 @@ pkgconfigdir = $(PREFIX)/share/pkgconfig
 cmakedir     = $(PREFIX)/share/cmake/fa
 
 # fa.pc and the paths below hold it as it is.
+# (Before a shell sees it.)
+prefix_quotes = $(findstring ',$(PREFIX))$(findstring ",$(PREFIX))$(findstring `,$(PREFIX))$(findstring $$,$(PREFIX))
 prefix-is-usable:
+	$(if $(prefix_quotes),$(error install: PREFIX is $(PREFIX): there must be no quotes and no dollar in it))
 	@case "$(PREFIX)" in /*) ;; *) echo "install: PREFIX is '$(PREFIX)': an absolute path is needed" >&2; exit 1 ;; esac
 	@case "$(PREFIX)" in *[[:space:]]*) echo "install: PREFIX is '$(PREFIX)': pkg-config takes no blanks in it" >&2; exit 1 ;; esac
 	@case "$(PREFIX)" in *['&|\\']*) echo "install: PREFIX is '$(PREFIX)': there must be none of & | \\ in it" >&2; exit 1 ;; esac

@@ -864,11 +864,11 @@ size_t NAME_held_bytes(const NAME_view *v);
 
 /** Starts reading a row that is looked at more than once.
  *  @param held  written
- *  @param slots NAME_held_bytes() of shared memory, which every thread of the block gives alike; NULL: the row stays where it
+ *  @param slot0 NAME_held_bytes() of shared memory, which every thread of the block gives alike; NULL: the row stays where it
  *               is, and NAME_get() reads it
  *  @param v     the row
  *  @param fill  the value of what is none of the row */
-void NAME_hold(NAME_held *held, void *slots, const NAME_view *v, float fill);
+void NAME_hold(NAME_held *held, void *slot0, const NAME_view *v, float fill);
 
 #if defined(DOXYGEN) || defined(FA_REFERENCE_ROW_80)
 /** Of words in registers: NAME_get() makes floats anew from now on, which need no registers until then (GPU, with #FA_HOLD FA_FRAGMENT).

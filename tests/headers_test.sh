@@ -90,6 +90,31 @@ all_named() { # KIND NAMES
 all_named score "distance masked hooked first box s x p r c at user score row query key edge few cols"
 all_named activation "gate gates up ups row piece count held in out place team x y d p d_y at user"
 all_named address "row source user tile data"
+# And types of the program's for FA_USER_ARGS, which in C++ a struct of ours must not take for its members.
+typed() { # NAMES
+    printf '#include <fa/fa.h>\n#define FA_NAME act\n#define FA_DTYPE FA_F32\n#define FA_ACTIVATION fa_silu\n#include <fa/swiglu.h>\n'
+    for name in $1; do
+        printf 'typedef struct { float of[3]; } %s;\n' $name
+        printf 'FA_HOOK float %s_hook(const %s *u, float y, fa_index i) { return y + u->of[i.key %% 3]; }\n' $name $name
+        printf '#define FA_NAME by_%s\n#define FA_DTYPE FA_BF16\n#define FA_HEAD_DIM 8\n#define FA_USER_ARGS %s\n#define FA_SCORE %s_hook\n#include <fa/attention.h>\n' $name $name $name
+        printf 'FA_HOOK float %s_gate(const %s *u, float y) { return y * u->of[0]; }\nFA_HOOK float %s_gate_grad(const %s *u, float y) { (void)y; return u->of[0]; }\n' $name $name $name $name
+        printf '#define FA_NAME act_%s\n#define FA_DTYPE FA_BF16\n#define FA_USER_ARGS %s\n#define FA_ACTIVATION %s_gate\n#include <fa/swiglu.h>\n' $name $name $name
+        printf 'FA__REQUIRE(sizeof ((by_%s__params *)0)->user == 12 && sizeof ((act_%s__params *)0)->user == 12, "user");\n' $name $name
+    done
+}
+types="args p box at keys user scale q o gate up rows items section"
+typed "$types" >"$work/typed.c"
+$CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
+ok $? "cc: FA_USER_ARGS may be called $types" "$work/log"
+if [ -n "$CXX" ]; then
+    "$CXX" -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
+    ok $? "c++: FA_USER_ARGS may be called $types" "$work/log"
+fi
+if [ -n "$NVCC" ]; then
+    typed "args scale gate" >"$work/typed.cu"
+    "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -ptx "$work/typed.cu" -o "$work/typed.ptx" >"$work/log" 2>&1
+    ok $? "nvcc: FA_USER_ARGS may be called args, scale and gate" "$work/log"
+fi
 if [ -n "$NVCC" ]; then
     { printf '#include <fa/fa.h>\n'; for name in query key distance; do named score $name; done; for name in gate row; do named activation $name; done; } >"$work/named.cu"
     "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -c "$work/named.cu" -o "$work/named.o" >"$work/log" 2>&1
@@ -141,6 +166,30 @@ for round in 1 2 3 4 5 6; do
     $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/order.c" >"$work/log" 2>&1
     ok $? "any order, twice: $(echo $order)" "$work/log"
 done
+
+# And lower-case ones: Qt's keywords, minima and maxima, attributes under short names. (Headers of the system do not expect these, so they come first.)
+{
+    echo '#include <fa/fa.h>'
+    echo '#include <fa/kernel/check.h>'
+    echo '#if !defined(__CUDACC__)'
+    echo '#include <fa/arch/cpu/threads.h>'
+    echo '#endif'
+    printf '#define slots\n#define signals public\n#define emit\n#define foreach(a, b) for (a : b)\n'
+    printf '#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n'
+    for name in noinline always_inline unused weak cold pure packed optimize; do printf '#define %s __attribute__((%s))\n' $name $name; done
+    cat "$work/all.c"
+} >"$work/own.c"
+$CC -std=c11 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
+ok $? "cc: macros of the program's called slots, emit, min, noinline and such" "$work/log"
+if [ -n "$CXX" ]; then
+    "$CXX" -x c++ -std=c++17 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
+    ok $? "c++: macros of the program's called slots, emit, min, noinline and such" "$work/log"
+fi
+if [ -n "$NVCC" ]; then
+    sed '/^#define \(m..\|noinline\|always_inline\|unused\|weak\|cold\|pure\|packed\|optimize\)/d' "$work/own.c" >"$work/own.cu"
+    "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -ptx "$work/own.cu" -o "$work/own.ptx" >"$work/log" 2>&1
+    ok $? "nvcc: macros of the program's called slots and emit" "$work/log"
+fi
 
 # Macros: after an instance, as many as before it. The first instance brings in private helper headers, whose own macros
 # (FA__...) and documented values (FA_OPERAND_A, ...) stay; a second instance adds nothing at all.

@@ -151,7 +151,7 @@ $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/g
 # ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
 
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
-have_cxx     := $(shell command -v $(CXX) >/dev/null 2>&1 && echo 1)
+have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
 simulated     = primitives row_softmax layernorm swiglu cross_entropy rope contracts $(some_chunks)
 simulated_90  = contracts $(some_chunks)
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
@@ -159,7 +159,7 @@ SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulato
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
 SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800
 SIMULATED_90  = $(subst =800,=900,$(SIMULATED)) -D__CUDA_ARCH_FEAT_SM90_ALL
-simulated_tls := $(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/null 2>&1 && echo -fno-extern-tls-init)
+simulated_tls := $(if $(have_cxx),$(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/null 2>&1 && echo -fno-extern-tls-init))
 simulator_headers := $(shell find tests/simulator -name '*.h')
 simulated_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/simulated/memory.o
 

@@ -133,8 +133,8 @@ FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, f
     return FA_SCORE(fa__user, fa__score, fa__at);
 }
 #endif
-#include <fa/kernel/user.h>
 #define FA__PARAMS FA__ATTN(__params)
+#include <fa/kernel/user.h>
 
 /* What a worker is given: the arguments, the user's, and what the host derived from them. */
 typedef struct FA__PARAMS {
@@ -219,11 +219,21 @@ FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
 FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, int block_n, int64_t *visited, int64_t *masked) {
     const fa_box box = FA__ATTN(__box)(p, item, block_m);
     const fa_range keys = FA__ATTN(__keys)(p, box);
+#if FA__MASK_IS_BAND /* without asking for each tile: masked are those that not all queries see all of */
+    fa_box first = box, last = box;
+    first.queries.end = box.queries.begin + 1, last.queries.begin = box.queries.end - 1;
+    const int64_t seen_begin = FA__ATTN(__keys)(p, last).begin, seen_end = FA__ATTN(__keys)(p, first).end, ends = p->args.seqlen_k;
+    const int64_t tiles = keys.begin < keys.end ? (int64_t)(keys.end - 1) / block_n - keys.begin / block_n + 1 : 0;
+    const int64_t full = (seen_end < ends ? seen_end : ends + block_n - 1) / block_n - (seen_begin + block_n - 1) / block_n;
+    *visited += tiles;
+    *masked += full > 0 ? tiles - full : tiles;
+#else
     for (int64_t key0 = keys.begin - keys.begin % block_n; key0 < keys.end; key0 += block_n) {
         fa_tile_class of = FA__ATTN(__classify)(p, box, (int)key0, block_n);
         *visited += of != FA_EMPTY;
         *masked += of == FA_PARTIAL;
     }
+#endif
 }
 
 /* Whether all heads have a bias in common of which the cache cannot keep what one of them has read. */

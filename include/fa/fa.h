@@ -76,12 +76,18 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #endif
 #define FA_UNUSED __attribute__((__unused__))
 /** @cond PRIVATE */
+/* Attributes are spelt so that no macro of the program's has their name; but in some releases of CUDA __noinline__ is one itself. */
+#if defined(__CUDACC__)
+#define FA__NOINLINE noinline
+#else
+#define FA__NOINLINE __noinline__
+#endif
 /* A function of the host that runs once a call: its compilation counts for more than its speed does. (With nvcc that is a tenth of
  * a second an instance; elsewhere these functions are few.) */
 #if defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__)
-#define FA__CALLED static FA_UNUSED __attribute__((noinline, __cold__, optimize("O0")))
+#define FA__CALLED static FA_UNUSED __attribute__((FA__NOINLINE, __cold__, __optimize__("O0")))
 #else
-#define FA__CALLED static FA_UNUSED __attribute__((noinline, __cold__))
+#define FA__CALLED static FA_UNUSED __attribute__((FA__NOINLINE, __cold__))
 #endif
 /** @endcond */
 #if defined(__CUDACC__)
@@ -406,7 +412,7 @@ FA_HOOK float fa_f16_to_float(fa_f16 h) {
      * before the point: no operand is a subnormal float, which a processor may be told to take for 0. Infinity and NaN need their exponent
      * filled up. */
     uint32_t magnitude = (uint32_t)(h & 0x7FFFu) << 13, exponent = h & 0x7C00u;
-    uint32_t subnormal = fa__bits(fa__from_bits(magnitude + 0x38800000u) - 0x1p-14f);
+    uint32_t subnormal = fa__bits(fa__from_bits(magnitude + 0x38800000u) - 6.103515625e-5f /* 2^-14 */);
     uint32_t u = exponent == 0x7C00u ? magnitude | 0x7F800000u : exponent == 0 ? subnormal : magnitude + 0x38000000u;
     return fa__from_bits(u | (uint32_t)(h & 0x8000u) << 16);
 #endif

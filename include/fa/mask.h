@@ -248,8 +248,9 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int there = at.checked || (a->document_q && a->document_k);
-    const int *ids_q = a->document_q + (there ? (int64_t)at.batch * a->seqlen_q : 0);
-    const int *ids_k = a->document_k + (there ? (int64_t)at.batch * a->seqlen_k : 0);
+    /* (By numbers: C knows no NULL + 0.) */
+    const int *ids_q = (const int *)((uintptr_t)a->document_q + (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_q * 4 : 0));
+    const int *ids_k = (const int *)((uintptr_t)a->document_k + (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_k * 4 : 0));
     if (at.checked)
         return fa__load_int((const int *)fa__row_address(ids_q) + at.query) == fa__load_int((const int *)fa__row_address(ids_k) + at.key);
     return fa__load_int_if(there, ids_q, at.query, 0, a->q.data) == fa__load_int_if(there, ids_k, at.key, 1, a->q.data);

@@ -68,7 +68,7 @@
  * and, for rows that are looked at more than once,
  *
  *     NAME_held, NAME_held_bytes(view)       what holds a row, and the shared memory of a block for that
- *     NAME_hold(held, slots, view, fill)     starts reading it into `slots`, or leaves it where it is if they are NULL
+ *     NAME_hold(held, slot0, view, fill)     starts reading it into slots from `slot0` on, or leaves it where it is if that is NULL
  *     NAME_KNOWN                             1 if FA_PIECES are: to get a piece again costs next to nothing (GPU)
  *     NAME_wait()                            returns when all that this thread holds is there
  *     NAME_get(x, held, view, piece)         x[] is the piece

@@ -129,7 +129,7 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
 
 /* What is added to a row's exponents, or if it is wide to its scores: finite also where nothing has been seen. */
 FA__FN float FA__SM(_offset_as)(float max, float scale_log2, int wide) {
-    return wide ? -fa__maxf(max, -0x1.fffffep127f) : -(fa__maxf(max, -1e30f) * scale_log2);
+    return wide ? -fa__maxf(max, -3.40282347e38f) : -(fa__maxf(max, -1e30f) * scale_log2);
 }
 FA__FN float FA__SM(_offset)(float max, float scale_log2) { return FA__SM(_offset_as)(max, scale_log2, FA_WIDE); }
 
@@ -292,7 +292,7 @@ FA__FN int FA__SM(_far)(const FA__SM(_state) * state, float scale, int none) {
     FA__UNROLL
     for (int r = 0; r < FA_ROWS; r++) {
         float size = fa__maxf(state->max[r], -state->max[r]);
-        far |= size * scale > 0x1p16f && (none || size < INFINITY);
+        far |= size * scale > 65536.0f && (none || size < INFINITY);
     }
     return FA_WIDE && FA__OP(any)(far);
 }
@@ -331,7 +331,7 @@ FA__FN void FA__SM(_weigh_columns_near)(const FA__SM(_state) * state, const floa
 FA__FN int FA__SM(_behind)(const float *sum) {
     int behind = 0;
     FA__UNROLL
-    for (int r = 0; r < FA_ROWS; r++) behind |= !(sum[r] < 0x1p15f);
+    for (int r = 0; r < FA_ROWS; r++) behind |= !(sum[r] < 32768.0f);
     return FA__OP(any)(behind);
 }
 

@@ -97,10 +97,10 @@ FA__REQUIRE(0, "FA_ACTIVATION is empty: define it as the name of an activation, 
 #if !defined(FA_ACTIVATION)
 #define FA_ACTIVATION fa_silu
 #endif
-#include <fa/kernel/user.h>
 
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
+#include <fa/kernel/user.h>
 typedef struct FA__PARAMS {
     fa_matrix gate, up, y; /* what a forward looks at lies together: constants are fetched from memory, too */
     fa__segments cut;

@@ -130,7 +130,8 @@ static problem6 new_problem(const kind *k, const form *s, rng *r) {
     matrix_upload(&p.cos), matrix_upload(&p.sin);
     p.positions = matrix_new(place, FA_F32, 1, (int64_t)s->batch * s->seqlen, 0, 0, 0);
     for (int64_t i = 0; i < p.positions.cols; i++) {
-        int position = s->table ? rng_int(r, 0, rows_of_table(s) - 1) : s->offset + rng_int(r, -1000, 1000);
+        const int64_t near = (int64_t)s->offset + rng_int(r, -1000, 1000);
+        int position = s->table ? rng_int(r, 0, rows_of_table(s) - 1) : (int)(near < INT_MIN ? INT_MIN : near > INT_MAX ? INT_MAX : near);
         memcpy(p.positions.host + p.positions.front + 4 * (size_t)i, &position, 4);
     }
     matrix_upload(&p.positions);

@@ -358,6 +358,28 @@ static void large(const kind *k, int64_t cols, rng *r) {
     delete_problem(&p);
 }
 
+/* The backward where what is to be subtracted, divided by the temperature, would be infinite, but no gradient is: all weight is on the first
+ * element, whose own gradient is small, and nothing of it reaches the others. */
+static void steep(const kind *k, int64_t cols, int log_, rng *r) {
+    form s = plain(1, cols);
+    s.temperature = 1e-30f, s.log = log_;
+    problem4 p = new_problem(k, &s, r);
+    double worst = 0;
+    for (int64_t j = 0; j < cols; j++) {
+        matrix_set(&p.y, 0, j, log_ ? (j ? -300 : 0) : j == 0);
+        matrix_set(&p.d_y, 0, j, j ? 0 : 1e9);
+    }
+    if (log_) matrix_set(&p.d_y, 0, cols - 1, -1);
+    matrix_upload(&p.y), matrix_upload(&p.d_y);
+    if (k->backward(&p.args, 0) != FA_OK) tap_bail("%s", fa_last_error());
+    matrix_download(&p.d_x);
+    for (int64_t j = log_; j < cols; j++) /* a logarithm's first gradient is what the sum's rounding leaves */
+        worst = fmax(worst, matrix_error(matrix_get(&p.d_x, 0, j), log_ && j == cols - 1 ? -1e30 : 0, 1e24, k->dtype));
+    tap_ok(worst <= 1, "%s, %lld columns, log=%d: a sum that is infinite divided by the temperature (%.2f of what is allowed)", k->name,
+           (long long)cols, log_, worst);
+    delete_problem(&p);
+}
+
 /* ---- the same bits: every time, in any company, with any number of threads, in place ---- */
 
 static int same(const matrix *a, const matrix *b) {
@@ -586,6 +608,7 @@ int main(void) {
     for (int i = 0; i < KINDS; i++) {
         const int64_t lengths[] = {100, 3000, 40001, 600000};
         for (int c = 0; c < 3 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < 8 && kinds[i].dtype != FA_F16; c++) steep(&kinds[i], lengths[c / 2], c % 2, &r);
         for (int c = 0; c < 4; c++) lonely(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], (i + c) % 2, &r), special(&kinds[i], lengths[c], (i + c + 1) % 2, &r);
         for (int c = 0; c < 3; c++) determinism(&kinds[i], lengths[c], &r);

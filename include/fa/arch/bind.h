@@ -80,7 +80,7 @@ FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU, 80 or 90, or leav
 #else
 #include <fa/arch/cpu/ops.h>
 #define FA__FN static inline __attribute__((__always_inline__, __unused__)) FA__TARGET
-#define FA__FN_CALLED static __attribute__((noinline, __unused__)) FA__TARGET
+#define FA__FN_CALLED static __attribute__((FA__NOINLINE, __unused__)) FA__TARGET
 #define FA__TARGET FA__CPU_TARGET(FA__ISA)
 #define FA__UNROLL
 #define FA__ROLL

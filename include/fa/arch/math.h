@@ -120,7 +120,7 @@ FA_HOOK float fa__tanh(float x, int dtype) {
  * known to be there. `safe`: memory that may be read, 4 bytes; for types of 4 bytes. */
 FA_HOOK float fa__load_or_nan(const void *array, int64_t row, int i, int dtype, int known, const void *safe) {
     int there = known || array, half = dtype == FA_BF16 || dtype == FA_F16;
-    const char *address = (const char *)array + (there ? row * (half ? 2 : 4) : 0);
+    const void *address = (const void *)((uintptr_t)array + (uintptr_t)(there ? row * (half ? 2 : 4) : 0)); /* C knows no NULL + 0 */
     const void *from = known ? fa__row_address(address) : address;
     if (half) {
         const uint16_t *halves = (const uint16_t *)from;

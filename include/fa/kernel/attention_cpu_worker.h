@@ -40,11 +40,11 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
             at.key = box.keys.begin + c;
             at.distance = distance[r] + (float)c;
 #if FA__HAS_SCORE
-            at.checked = FA__SCORE_NEEDS != 0;
+            at.checked = !!(FA__SCORE_NEEDS);
             if (hooked) x = FA__SCORE_OF(p, x, at);
 #endif
 #if FA__HAS_MASK
-            at.checked = FA__MASK_NEEDS != 0;
+            at.checked = !!(FA__MASK_NEEDS);
             if (masked) x = FA__CAT(FA_MASK, _keep)(FA__USER(p), at) ? x : -INFINITY;
 #endif
             s[r] = x;

@@ -24,11 +24,11 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
     (void)at, (void)query, (void)distance;
 #endif
 #if FA__HOOKED
-    at.checked = FA__SCORE_NEEDS != 0;
+    at.checked = !!(FA__SCORE_NEEDS);
     x = FA__SCORE_OF(p, x, at);
 #endif
 #if FA__HAS_MASK
-    at.checked = FA__MASK_NEEDS != 0;
+    at.checked = !!(FA__MASK_NEEDS);
     if (masked && !FA__KEEP(FA__USER(p), at)) x = -INFINITY;
 #else
     (void)masked;

@@ -139,8 +139,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int64_t stop = begin + share < p->rows.cols ? begin + share : p->rows.cols, end = there ? stop : begin;
     const float scale = p->dropout.threshold > 0 ? p->dropout.scale : 1.0f;
     const int held = p->rows.tensors + (p->rows.even ? 0 : (p->y.data != NULL) + (p->sum.data != NULL));
-    unsigned char *const slots = place->slots + ((int)threadIdx.x >> p->rows.team_bits) * held * p->rows.slot_bytes;
-    unsigned char *const of_sum = slots + p->rows.tensors * p->rows.slot_bytes, *const of_y = slots + (held - 1) * p->rows.slot_bytes;
+    unsigned char *const slot0 = place->slot0 + ((int)threadIdx.x >> p->rows.team_bits) * held * p->rows.slot_bytes;
+    unsigned char *const of_sum = slot0 + p->rows.tensors * p->rows.slot_bytes, *const of_y = slot0 + (held - 1) * p->rows.slot_bytes;
     float mean = first_pass && FA__CENTERED && there ? p->mean[row] : 0.0f, rstd = first_pass && there ? p->rstd[row] : 0.0f;
     float number = 0.0f, middle = 0.0f, sum = 0.0f, squares = 0.0f; /* of what a thread sees; sums are relative to `middle` */
     int fresh = 1;
@@ -156,7 +156,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             for (int tensor = 0; tensor < 2; tensor++) {
                 if (tensor && !p->residual.data) break;
                 const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor ? &p->residual : &p->x, p, there ? row : 0, from, count);
-                if (fresh) FA__LOOP(_bring)(slots + tensor * p->rows.slot_bytes, &s, p->rows.policy, &crew);
+                if (fresh) FA__LOOP(_bring)(slot0 + tensor * p->rows.slot_bytes, &s, p->rows.policy, &crew);
                 phase[tensor] = s.phase;
             }
             if (fresh) {
@@ -164,7 +164,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                 fa_sm80_copy_wait(0);
                 FA__LOOP(_meet)(&crew);
                 if (p->dropout.threshold > 0) {
-                    FA__LOOP(_drop)(slots + phase[0], &p->dropout, (uint64_t)(row * p->rows.cols + from), count, &crew);
+                    FA__LOOP(_drop)(slot0 + phase[0], &p->dropout, (uint64_t)(row * p->rows.cols + from), count, &crew);
                     FA__LOOP(_meet)(&crew);
                 }
             }
@@ -173,8 +173,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             for (int v = crew.thread; v * FA__LENGTH < count; v += crew.threads) {
                 const int left = count - v * FA__LENGTH;
                 float x[FA__LENGTH], w[FA__LENGTH];
-                FA__LOOP(_see)(x, slots, v, phase[0], left, mean);
-                if (p->residual.data) FA__LOOP(_see)(w, slots + p->rows.slot_bytes, v, phase[1], left, 0.0f);
+                FA__LOOP(_see)(x, slot0, v, phase[0], left, mean);
+                if (p->residual.data) FA__LOOP(_see)(w, slot0 + p->rows.slot_bytes, v, phase[1], left, 0.0f);
                 if (first_pass) {
                     float gamma[FA__LENGTH];
                     FA__LOOP(_weights)(gamma, p->gamma, from + v * FA__LENGTH, left, 1.0f);
@@ -245,7 +245,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t seg
     const int own = (int)(p->rows.cols - first < p->sums.length ? p->rows.cols - first : p->sums.length), teams = p->rows.teams, v = crew.thread;
     const int mine = (int)threadIdx.x >> p->rows.team_bits, stage = p->rows.tensors * p->rows.slot_bytes;
     const int turns = (int)((p->rows.rows - begin + step - 1) / step); /* the same for all teams of a block */
-    unsigned char *const slots = place->slots + mine * (2 * stage + p->rows.slot_bytes), *const result = slots + 2 * stage;
+    unsigned char *const slot0 = place->slot0 + mine * (2 * stage + p->rows.slot_bytes), *const result = slot0 + 2 * stage;
     float sums[FA__ALL], n[FA__LENGTH], w[FA__LENGTH], gamma[FA__LENGTH];
     FA__UNROLL
     for (int i = 0; i < FA__ALL; i++) sums[i] = 0.0f;
@@ -254,13 +254,13 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t seg
     for (int turn = -1; turn < turns; turn++) {
         const int64_t here = begin + mine + turn * step, coming = here + step;
         const int there = turn >= 0 && here < p->rows.rows, left = there ? own - v * FA__LENGTH : 0;
-        unsigned char *now = slots + (turn & 1) * stage;
+        unsigned char *now = slot0 + (turn & 1) * stage;
         fa_sm80_copy_wait(0);
         FA__LOOP(_meet)(&crew);
         FA__ROLL
         for (int tensor = 0; tensor < p->rows.tensors && turn + 1 < turns && coming < p->rows.rows; tensor++) {
             const FA__LOOP(_span) s = FA__LOOP(_span_of)(tensor == 0 ? &p->sum : tensor == 1 ? &p->d_y : &p->d_sum, p, coming, first, own);
-            FA__LOOP(_bring)(slots + (~turn & 1) * stage + tensor * p->rows.slot_bytes, &s, p->rows.policy, &crew);
+            FA__LOOP(_bring)(slot0 + (~turn & 1) * stage + tensor * p->rows.slot_bytes, &s, p->rows.policy, &crew);
         }
         fa_sm80_copy_commit();
         if (turn < 0) continue;
@@ -303,7 +303,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t seg
     }
     if (!p->sums.partial) return;
     /* The teams of a block add up theirs. */
-    float *all = (float *)place->slots;
+    float *all = (float *)place->slot0;
     fa_sm80_barrier();
     FA__UNROLL
     for (int i = 0; i < FA__ALL; i++) all[i * (int)blockDim.x + (int)threadIdx.x] = sums[i];

@@ -24,21 +24,21 @@ FA__FN FA__LOOP(_line) FA__LOOP(_line_of)(const fa_matrix *m, int64_t row, int c
 }
 
 /* Slots of a tensor: of a warp's threads one for each piece, piece by piece, so that what a thread has lies known distances apart. */
-FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slots, int piece) {
-    return (uint4 *)slots + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
+FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slot0, int piece) {
+    return (uint4 *)slot0 + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
 /* Starts copying a row into its slots; what is none of it becomes 0. */
-FA__FN void FA__LOOP(_bring)(unsigned char *slots, const FA__PARAMS *p, const FA__LOOP(_line) * from, const fa_team *team) {
+FA__FN void FA__LOOP(_bring)(unsigned char *slot0, const FA__PARAMS *p, const FA__LOOP(_line) * from, const fa_team *team) {
     const int bytes = from->cols * (int)sizeof(FA__ELEMENT);
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         const int at = (piece * team->threads + team->thread) * 16, left = bytes - at;
-        fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slots, piece)), from->first + (left > 0 ? at : 0), left > 0 ? 16 : 0, p->rows.policy);
+        fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slot0, piece)), from->first + (left > 0 ? at : 0), left > 0 ? 16 : 0, p->rows.policy);
     }
 }
 /* A piece of what is there. */
-FA__FN void FA__LOOP(_take)(float *x, unsigned char *slots, int piece) {
-    const uint4 word = *FA__LOOP(_slot)(slots, piece);
+FA__FN void FA__LOOP(_take)(float *x, unsigned char *slot0, int piece) {
+    const uint4 word = *FA__LOOP(_slot)(slot0, piece);
     FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
 }
 /* Writes the columns from `col` on. */
@@ -76,14 +76,14 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
 }
 
 /* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
-FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slots, fa_team *team, fa__shares *shares,
+FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slot0, fa_team *team, fa__shares *shares,
                               float4 *kept, float *sums, float *n_kept, float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
-        FA__LOOP(_take)(x, slots, piece);
-        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, piece);
+        FA__LOOP(_take)(x, slot0, piece);
+        FA__LOOP(_take)(d, slot0 + p->rows.slot_bytes, piece);
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) { /* the weights come later: now there are no registers for them */
             float *sum = sums + piece * FA__LENGTH + i;
@@ -122,7 +122,7 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
 }
 
 /* Writes the gradients of a row. */
-FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slots,
+FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slot0,
                              const fa_team *team, float4 *kept, const float *n_kept, const float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const float by = -k->wn * k->rstd * k->rstd, base = -k->w * k->rstd;
@@ -134,14 +134,14 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(n_kept[piece * FA__LENGTH + i], -k->wn * k->rstd, fmaf(w_kept[piece * FA__LENGTH + i], k->rstd, base)); \
     } else {                                                                                                                                                     \
-        FA__LOOP(_take)(x, slots, piece);                                                                                                                        \
-        FA__LOOP(_take)(d, slots + p->rows.slot_bytes, piece);                                                                                                   \
+        FA__LOOP(_take)(x, slot0, piece);                                                                                                                        \
+        FA__LOOP(_take)(d, slot0 + p->rows.slot_bytes, piece);                                                                                                   \
         FA__LOOP(_kept)(gamma, kept, piece);                                                                                                                     \
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(d[i] * gamma[i], k->rstd, FA__CENTERED ? fmaf(x[i] - k->mean, by, base) : x[i] * by);                   \
     }                                                                                                                                                            \
     if (p->d_sum.data) {                                                                                                                                         \
-        FA__LOOP(_take)(d, slots + 2 * p->rows.slot_bytes, piece);                                                                                               \
+        FA__LOOP(_take)(d, slot0 + 2 * p->rows.slot_bytes, piece);                                                                                               \
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] += d[i];                                                                                                       \
     }

@@ -103,7 +103,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
         sum += __builtin_expect(p->log, 0) ? FA__LOOP(_reduce_sum_of)(from_d, count) : FA__LOOP(_reduce_dot_of)(from_y, from_d, count);
     }
-    sum = FA__LOOP(_reduce_sum)(sum, team, place->shared) * p->scale;
+    sum = FA__LOOP(_reduce_sum)(sum, team, place->shared); /* not divided yet: that may be infinite where no result is */
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);
@@ -114,10 +114,10 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         if (__builtin_expect(p->log, 0)) {
             FA__LOOP(_reduce_exp_to)(y, from_y, count, 0.0f, FA__LOG2_E);
             FA__UNROLL
-            for (int i = 0; i < count; i++) d[i] = from_d[i] * p->scale - y[i] * sum;
+            for (int i = 0; i < count; i++) d[i] = (from_d[i] - y[i] * sum) * p->scale;
         } else {
             FA__UNROLL
-            for (int i = 0; i < count; i++) d[i] = from_y[i] * (from_d[i] * p->scale - sum);
+            for (int i = 0; i < count; i++) d[i] = from_y[i] * (from_d[i] - sum) * p->scale;
         }
         FA__LOOP(_row_store)(&out, piece, d);
     }

@@ -160,8 +160,8 @@ FA__CALLED fa_status fa__check_vector(const char *name, const fa__vector_use *of
         const uintptr_t o = (uintptr_t)other->data;
         if (!other->used || !o || !(of->written || other->written)) continue;
         FA__CHECK(v + length <= o || o + (uintptr_t)other->count * (uintptr_t)other->element_bytes <= v,
-                  "%s: %s, %lld elements at %p, and %s, %lld at %p, share memory: two arrays are needed", name, other->name,
-                  (long long)other->count, other->data, of->name, (long long)of->count, of->data);
+                  "%s: %s, %lld %s at %p, and %s, %lld at %p, share memory: two arrays are needed", name, other->name,
+                  (long long)other->count, other->element_bytes == 1 ? "bytes" : "elements", other->data, of->name, (long long)of->count, of->data);
     }
     for (int i = 0; i < matrices && rows > 0 && cols > 0; i++) {
         if (!all[i].used || !(of->written || all[i].written)) continue;
@@ -169,8 +169,8 @@ FA__CALLED fa_status fa__check_vector(const char *name, const fa__vector_use *of
         const uintptr_t stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
         const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
         FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
-                  "%s: %s, %lld elements at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
-                  of->data, all[i].name, all[i].matrix.data);
+                  "%s: %s, %lld %s at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
+                  of->element_bytes == 1 ? "bytes" : "elements", of->data, all[i].name, all[i].matrix.data);
     }
     return FA_OK;
 }

@@ -75,18 +75,18 @@ FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, const char *name, int by
     return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
                     FA__CUT_THREADS);
 }
-/* Rows: `held` or `whole` if they fit in a block, else `slots`. */
+/* Rows: `held` or `whole` if they fit in a block, else `split`. */
 FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int tensors, int once, int aligned, const void *held, const void *whole,
-                                          const void *slots, size_t scratch, fa_stream stream) {
+                                          const void *split, size_t scratch, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
     fa__rows_stay(&p->rows, element, 0);
     if (once ? fa__rows_once(&p->rows, element, aligned)
              : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
-    fa_status status = fa__rows_split(&p->rows, name, slots, element, aligned, tensors, scratch);
+    fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch);
     if (status != FA_OK) return status;
     if (once) p->rows.slot_bytes = 0;
-    return fa__launch_rows(name, slots, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
+    return fa__launch_rows(name, split, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
 }
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__ROWS_CALL(backward);

@@ -22,7 +22,7 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     float sums[FA__SUMS * FA__HELD], n[FA__HELD], w[FA__HELD];
     fa__shares *shares = (fa__shares *)fa__shared;
     float4 *kept = (float4 *)(shares + 1);
-    unsigned char *slots = (unsigned char *)kept + p.sums.weights_bytes;
+    unsigned char *slot0 = (unsigned char *)kept + p.sums.weights_bytes;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
     const int mine = (int)threadIdx.x >> p.rows.team_bits, stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
     const int64_t worker = (int)blockIdx.x;
@@ -46,7 +46,7 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     int here = 0;
     FA__LOOP(_peek)(&next, &p, begin, 0 < rows);
     for (int i = 1 - stages; i < turns; i++) {
-        unsigned char *empty = slots + here * stage_bytes;
+        unsigned char *empty = slot0 + here * stage_bytes;
         const int started = i + stages - 1;
         if (started < turns) {
             const int64_t row = begin + (int64_t)started * step;
@@ -64,11 +64,11 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         now = next;
         FA__LOOP(_peek)(&next, &p, part.row + step, i + 1 < rows);
         fa_sm80_copy_wait(stages - 1);
-        FA__LOOP(_sum_up)(&now, &p, slots + here * stage_bytes, &team, shares, kept, sums, n, w);
+        FA__LOOP(_sum_up)(&now, &p, slot0 + here * stage_bytes, &team, shares, kept, sums, n, w);
         /* Addresses are made anew: kept, they would take registers that there are not. */
         fa_team same = team;
         same.thread = fa_sm80_opaque(team.thread);
-        FA__LOOP(_write)(&now, &p, &part, slots + fa_sm80_opaque(here) * stage_bytes, &same, kept, n, w);
+        FA__LOOP(_write)(&now, &p, &part, slot0 + fa_sm80_opaque(here) * stage_bytes, &same, kept, n, w);
     }
     if (!p.sums.partial) return;
 

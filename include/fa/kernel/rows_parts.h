@@ -17,7 +17,7 @@
 
 typedef struct FA__LOOP(_place) {
     FA__LOOP(_reduce_shared) * shared;
-    unsigned char *slots;
+    unsigned char *slot0;
     float *sums; /* of columns: a worker's, or a thread's */
     int64_t pitch;
 #if FA__LANES == 1
@@ -27,7 +27,7 @@ typedef struct FA__LOOP(_place) {
 #endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
-    return FA__LOOP(_row_KNOWN) || place->slots ? place->slots + tensor * p->rows.slot_bytes : NULL;
+    return FA__LOOP(_row_KNOWN) || place->slot0 ? place->slot0 + tensor * p->rows.slot_bytes : NULL;
 }
 /* The sums number `which` of what the caller holds of a piece; NULL if nobody wants them. */
 FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t piece) {

@@ -39,7 +39,7 @@ typedef struct __align__(128) fa__shares {
 static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
 /* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A row is a team's, or split. */
 FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
-    const int slots = r->tensors + (r->even ? 0 : results);
+    const int slot_count = r->tensors + (r->even ? 0 : results);
     int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1); /* of a block */
     const int64_t needed = (vectors + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
     if (needed <= FA__SLOT_THREADS) {
@@ -51,13 +51,13 @@ FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *ker
         /* A second result is no reason to have more blocks. */
         fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch);
         if (status != FA_OK) return status;
-        const int fits = r->slot_bytes > 0 && (size_t)slots * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
-        vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slots;
+        const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
+        vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
         r->team_bits = 30; /* one team */
     }
     r->chunk = (int)(vectors * 16 / element_bytes);
     r->slot_bytes = fa__any_bytes(r->chunk, element_bytes);
-    *shared_bytes = scratch + (size_t)(r->teams * slots) * (size_t)r->slot_bytes;
+    *shared_bytes = scratch + (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes;
     return FA_OK;
 }
 
@@ -89,9 +89,9 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     if (!s->whole) {
         /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums. Two blocks
          * shall fit in a processor. */
-        const int slots = 2 * r->tensors + 1, vector = 16 / element_bytes;
-        const int64_t room = (all / 2 - 1024 < most ? all / 2 - 1024 : most) - (int64_t)any_scratch - 32 * slots;
-        int64_t longest = room / (slots * element_bytes) / 32 * 32;
+        const int slot_count = 2 * r->tensors + 1, vector = 16 / element_bytes;
+        const int64_t room = (all / 2 - 1024 < most ? all / 2 - 1024 : most) - (int64_t)any_scratch - 32 * slot_count;
+        int64_t longest = room / (slot_count * element_bytes) / 32 * 32;
         if (longest > FA__SWEEP_THREADS * vector) longest = FA__SWEEP_THREADS * vector;
         s->segments = (r->cols + longest - 1) / longest;
         if (s->segments > 1) { /* equally long ones */
@@ -100,7 +100,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         }
         fa__rows_teams(r, fa__row_vectors(s->length, element_bytes, 1), FA__ANY_LANE_BLOCK);
         r->slot_bytes = fa__any_bytes(s->length, element_bytes);
-        const size_t rows = (size_t)(r->teams * slots) * (size_t)r->slot_bytes, sums = sizeof(float) * (size_t)(s->count * vector * r->threads * r->teams);
+        const size_t rows = (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes, sums = sizeof(float) * (size_t)(s->count * vector * r->threads * r->teams);
         s->shared_bytes = any_scratch + (rows > sums ? rows : sums);
         int64_t resident = all / (int64_t)(s->shared_bytes + 1024), fitting = FA__ANY_RESIDENT * FA__SWEEP_THREADS / (r->threads * r->teams);
         if (resident > fitting) resident = fitting;

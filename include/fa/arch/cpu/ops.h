@@ -237,7 +237,7 @@ FA__CPU_INLINE(0) void fa_cpu_stream_0(void *to, const void *from) {
 #if defined(__x86_64__)
     for (int i = 0; i < 4; i++) {
         fa_cpu_vec_0 v;
-        memcpy(&v, (const char *)from + i * sizeof v, sizeof v); /* halves may lie where no float would */
+        memcpy(&v, (const char *)from + (size_t)i * sizeof v, sizeof v); /* halves may lie where no float would */
         __asm__ volatile("movntps %1, %0" : "=m"(((fa_cpu_vec_0 *)to)[i]) : "x"(v));
     }
 #else
@@ -510,7 +510,7 @@ FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec
 FA__CPU_INLINE(1) void fa_cpu_stream_1(void *to, const void *from) {
     for (int i = 0; i < 2; i++) {
         fa_cpu_vec_1 v;
-        memcpy(&v, (const char *)from + i * sizeof v, sizeof v);
+        memcpy(&v, (const char *)from + (size_t)i * sizeof v, sizeof v);
         __asm__ volatile("vmovntps %1, %0" : "=m"(((fa_cpu_vec_1 *)to)[i]) : "x"(v));
     }
 }

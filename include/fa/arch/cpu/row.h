@@ -175,7 +175,7 @@ typedef struct FA__ROW(_scan) {
     int thread, threads;
 } FA__ROW(_scan);
 typedef struct FA__ROW(_flight) {
-    char unused;
+    char none;
 } FA__ROW(_flight);
 FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_scan) s;
@@ -205,7 +205,7 @@ FA__FN void FA__ROW(_scan_next)(FA__ROW(_flight) * f, FA__ROW(_scan) * s) {
     s->piece++;
 }
 FA__FN void FA__ROW(_scan_begin)(FA__ROW(_flight) * f, FA__ROW(_scan) * s, float fill) {
-    f->unused = 0;
+    f->none = 0;
     (void)s, (void)fill;
 }
 FA__FN void FA__ROW(_scan_land)(float *x, const FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, float fill) {
@@ -226,8 +226,8 @@ FA__FN float FA__ROW(_late)(FA__ELEMENT element) { return fa_load_element(&eleme
 typedef struct FA__ROW(_held) {
     float fill;
 } FA__ROW(_held);
-FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
-    (void)slots, (void)v;
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_view) * v, float fill) {
+    (void)slot0, (void)v;
     held->fill = fill;
 }
 FA__FN void FA__ROW(_wait)(void) {}

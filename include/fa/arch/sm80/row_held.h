@@ -9,8 +9,8 @@ FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     (void)v;
     return 0;
 }
-FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
-    (void)slots;
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_view) * v, float fill) {
+    (void)slot0;
     FA__UNROLL
     for (int piece = 0; piece < FA__ROW(_KEPT); piece++)
         FA__ROW(__fetch)(held->raw + FA__ROW(_WORDS) * FA__ROW(_VECTORS) * piece, v, piece, FA__ROW(__fill)(fill));
@@ -50,18 +50,18 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
 enum { FA__ROW(_KEPT) = FA_PIECES };
 /* A thread's vectors in shared memory, which nobody else looks at: no barrier is needed. */
 typedef struct FA__ROW(_held) {
-    uint4 *slots; /* of this thread, one for each thread of the block apart; NULL: the row is read again */
+    uint4 *slot0; /* of this thread, one for each thread of the block apart; NULL: the row is read again */
     int apart;
     uint32_t fill;
 } FA__ROW(_held);
 FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
     return (size_t)FA__ROW(_pieces)(v) * FA__ROW(_VECTORS) * blockDim.x * 16;
 }
-FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_view) * v, float fill) {
+FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_view) * v, float fill) {
     held->fill = FA__ROW(__fill)(fill);
     held->apart = (int)blockDim.x;
-    held->slots = FA_PIECES > 0 || slots ? (uint4 *)slots + threadIdx.x : NULL;
-    if (FA_PIECES == 0 && !slots) return;
+    held->slot0 = FA_PIECES > 0 || slot0 ? (uint4 *)slot0 + threadIdx.x : NULL;
+    if (FA_PIECES == 0 && !slot0) return;
     const int pieces = (int)FA__ROW(_pieces)(v), vectors = pieces * FA__ROW(_VECTORS);
     const int64_t stop = v->cols == 0 ? 0 : v->cols + v->shift;
     const int room = vectors * FA__ROW(_VECTOR) * v->threads, end = stop < room ? (int)stop : room;
@@ -72,7 +72,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         if (FA__ROW(__no_ends)(v) || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)) {
-            uint32_t to = fa_sm80_shared_address(held->slots + j * held->apart);
+            uint32_t to = fa_sm80_shared_address(held->slot0 + j * held->apart);
             int bytes = FA__ROW(__there)(v, 0, j) ? 16 : 0;
             if (v->stream) fa_sm80_copy16_of(to, v->first + at, bytes, v->policy);
             else fa_sm80_copy16(to, v->first + at, bytes);
@@ -84,7 +84,7 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slots, const FA__ROW(_vi
         if (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end) continue;
         uint32_t raw[4] = {held->fill, held->fill, held->fill, held->fill};
         if (at < end && at + FA__ROW(_VECTOR) > v->shift) FA__ROW(__gather)(raw, v->first + at, at, v->shift, end, v->width);
-        held->slots[j * held->apart] = make_uint4(raw[0], raw[1], raw[2], raw[3]);
+        held->slot0[j * held->apart] = make_uint4(raw[0], raw[1], raw[2], raw[3]);
     }
 }
 FA__FN void FA__ROW(_wait)(void) {
@@ -98,10 +98,10 @@ FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
 }
 FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
     uint32_t raw[4 * FA__ROW(_VECTORS)];
-    if (FA_PIECES > 0 || held->slots) {
+    if (FA_PIECES > 0 || held->slot0) {
         FA__UNROLL
         for (int j = 0; j < FA__ROW(_VECTORS); j++) {
-            uint4 slot = held->slots[((int)piece * FA__ROW(_VECTORS) + j) * held->apart];
+            uint4 slot = held->slot0[((int)piece * FA__ROW(_VECTORS) + j) * held->apart];
             raw[4 * j] = slot.x, raw[4 * j + 1] = slot.y, raw[4 * j + 2] = slot.z, raw[4 * j + 3] = slot.w;
         }
     } else {
