@@ -2,9 +2,9 @@
  * @file reference.h
  * @brief What the template headers take and generate, written down as if it were plain C.
  *
- * Nobody includes this file. It holds the reference of what exists only after an instantiation: the parameters, and the
+ * Do not include this file. It holds the reference of what exists only after an instantiation: the parameters, and the
  * functions, with `NAME` for the value of FA_NAME. A test compiles its prototypes after real instances, so that they
- * cannot say anything else than the templates do.
+ * cannot differ from the templates.
  */
 #if defined(DOXYGEN)
 
@@ -37,7 +37,7 @@
 #define FA_SCORE fa_alibi
 
 /** The type that `user` of the arguments points to, without const, for hooks of your own (fa/attention.h, fa/tile.h): up to 3 KB on a GPU,
- *  where it travels with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
+ *  where it is passed with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
 #define FA_USER_ARGS struct my_args
 
 /** Linkage of the generated functions (fa/attention.h and its companions). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define
@@ -50,8 +50,8 @@
 
 /** The schedule: #FA_CPU; 80, which runs on every GPU from compute capability 8.0 on; or 90, for Hopper and #FA_F16 and
  *  #FA_BF16, which needs -arch=sm_90a. Default: #FA_CPU without nvcc; under nvcc 80, and in fa/attention.h, if compiled
- *  for sm_90a, 90 beside it for those types, between which the device decides (with sizes of a tile of your own, 80
- *  alone). Tiles, products and softmax of a kernel have the same one. Instances for several may stand side by side in a .cu
+ *  for sm_90a, also 90 for those types, and the device decides between them (with tile sizes of your own, 80 alone).
+ *  Tiles, products and softmax of a kernel have the same schedule. Instances for several may stand side by side in a .cu
  *  file. The companions, fa/row.h and fa/reduce.h have one schedule for every GPU, 80, and no other. */
 #define FA_ARCH FA_CPU
 
@@ -59,27 +59,26 @@
  *  FA_NAME followed by FA_SUB, and #FA_NAME and #FA_DTYPE stay defined. One level only. */
 #define FA_SUB _part
 
-/** Queries of a tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU; with #FA_ARCH 90 64, 128 or 192
+/** Queries per tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU; with #FA_ARCH 90: 64, 128 or 192
  *  (fa/attention.h). Default: from the tuning table in fa/kernel/attention_tiles.h. */
 #define FA_BLOCK_M 64
 
-/** Keys of a tile: a multiple of 16, with #FA_ARCH 90 up to 256 (fa/attention.h). Default: from the tuning table. */
+/** Keys per tile: a multiple of 16, with #FA_ARCH 90 up to 256 (fa/attention.h). Default: from the tuning table. */
 #define FA_BLOCK_N 64
 
-/** Warps of a thread block that multiply; not used on the CPU. Default: from the tuning table; 4 in the primitives. With
+/** Warps of a thread block that compute products; not used on the CPU. Default: from the tuning table; 4 in the primitives. With
  *  #FA_ARCH 90 #FA_BLOCK_M / 16, and in fa/mma.h #FA_M / 16. */
 #define FA_WARPS 4
 
-/** Tiles of K and V in flight on a GPU: 1 or 2, with #FA_ARCH 90 up to 4 (fa/attention.h). Default: from the tuning
- *  table. */
+/** Pipeline stages, tiles of K and V in flight on a GPU: 1 or 2, with #FA_ARCH 90 up to 4 (fa/attention.h). Default: from the tuning table. */
 #define FA_STAGES 1
 
 /** Rows of the tile (fa/tile.h, required; with #FA_ARCH 90 a multiple of 8), or rows of a score tile that one owner holds (fa/softmax.h). The softmax
- *  takes #FA_M and #FA_N instead, if its scores are what a product leaves. */
+ *  takes #FA_M and #FA_N instead, if its scores are the result of a product. */
 #define FA_ROWS 64
 
 /** Columns of the tile, a multiple of 8 (fa/tile.h, required), or columns that one owner holds (fa/softmax.h). The
- *  softmax takes #FA_M and #FA_N instead, if its scores are what a product leaves. Of fa/row.h: columns that a team holds
+ *  softmax takes #FA_M and #FA_N instead, if its scores are the result of a product. In fa/row.h: columns that a team holds
  *  at a time, a piece of the row or all of it: 1 or more (required). */
 #define FA_COLS 64
 
@@ -96,7 +95,7 @@
 #define FA_ROW_ADDRESS row_address
 
 /** Rows of C: on a GPU 16 or 32 for each warp, with #FA_ARCH 90 16 (fa/mma.h, required; fa/softmax.h: of the product
- *  that leaves the scores). */
+ *  that computes the scores). */
 #define FA_M 64
 
 /** Columns of C: a multiple of 8, of 16 when C feeds another product, or with #FA_ARCH 80 and #FA_OPERAND_B; up to 256 with #FA_ARCH 90 (fa/mma.h, required;
@@ -109,17 +108,15 @@
 /** Where A comes from: #FA_SHARED (a tile) or #FA_FRAGMENT (an earlier product) (fa/mma.h). Default: #FA_SHARED. */
 #define FA_A FA_SHARED
 
-/** How B's tile lies: #FA_OPERAND_B (N x K) or #FA_OPERAND_BT (K x N) (fa/mma.h). Default: #FA_OPERAND_B. */
+/** How B's tile is laid out: #FA_OPERAND_B (N x K) or #FA_OPERAND_BT (K x N) (fa/mma.h). Default: #FA_OPERAND_B. */
 #define FA_B FA_OPERAND_B
 
-/** Neighbouring lanes that share the rows: 1, 2, 4, 8, 16 or 32 (fa/softmax.h). Default: 4 on GPUs, as fa/mma.h leaves
- *  a product; 1 on the CPU. */
+/** Neighbouring lanes that share the rows: 1, 2, 4, 8, 16 or 32 (fa/softmax.h). Default: 4 on GPUs, as fa/mma.h spreads a product; 1 on the CPU. */
 #define FA_OWNERS 4
 
-/** How large finite scores may be: 1, any; 0, up to 1e9 in size if weights stay fp32 (fa/softmax.h). Default: 1. 0
- *  saves an instruction a score: scale and maximum go into one multiplication and addition, whose rounding grows with
- *  the score, so that at 1e8 a weight may come out as 2^8 instead of 1. Whoever rounds weights to #FA_F16 stays below
- *  2e7. */
+/** How large finite scores may be: 1, any; 0, magnitudes up to 1e9 if weights stay fp32 (fa/softmax.h). Default: 1. 0 saves
+ *  an instruction per score: scale and maximum go into one multiplication and addition, whose rounding grows with the score,
+ *  so that at 1e8 a weight may come out as 2^8 instead of 1. If weights are rounded to #FA_F16, stay below 2e7. */
 #define FA_WIDE 1
 
 /** The type of weights and of their gradients: #FA_F32, #FA_F16, #FA_BF16 or #FA_TF32 (fa/layernorm.h, fa/rmsnorm.h).
@@ -131,18 +128,18 @@
 #define FA_ACTIVATION fa_silu
 
 /** Threads of the team among which the columns are divided, 1 or more; the CPU has one (fa/row.h). A team may have another
- *  number: a thread then holds what #FA_COLS / #FA_THREADS make, and the team more or less than #FA_COLS. Default: 32. */
+ *  number: a thread still holds the share that #FA_COLS / #FA_THREADS gives, and the team more or less than #FA_COLS. Default: 32. */
 #define FA_THREADS 32
 
-/** What NAME_hold() holds a row in (fa/row.h): #FA_FRAGMENT, one piece, or all #FA_PIECES, in registers; or #FA_SHARED, shared memory, any
+/** Where NAME_hold() keeps a row (fa/row.h): #FA_FRAGMENT, one piece, or all #FA_PIECES, in registers; or #FA_SHARED, shared memory, any
  *  number of pieces. Not used on the CPU. Default: #FA_FRAGMENT. */
 #define FA_HOLD FA_FRAGMENT
 
-/** Pieces of a row that NAME_keeps() lets be kept as floats (fa/row.h); not used on GPUs. Default: 1. */
+/** Pieces of a row that NAME_keeps() allows to be kept as floats (fa/row.h); not used on GPUs. Default: 1. */
 #define FA_KEEP 1
 
-/** Pieces of every row, if that is known (fa/row.h): some may be empty; with #FA_SHARED there are always slots then. Not
- *  used on the CPU. Default: 0, which is by the row. */
+/** Pieces of every row, if known (fa/row.h); some may be empty; with #FA_SHARED there are always slots then. Not
+ *  used on the CPU. Default: 0, it depends on the row. */
 #define FA_PIECES 0
 
 /** 1 if every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that (fa/row.h):
@@ -177,7 +174,8 @@ fa_status NAME_forward(const fa_attention_args *args, fa_stream stream);
 
 /** Says what NAME_forward() would run with these arguments, and how many tiles of the score matrix it would visit.
  *
- *  On a GPU, with a mask, it counts the tiles there, on the default stream, and waits: not for graph captures.
+ *  On a GPU, with a mask, it counts the tiles on the device, on the default stream, and waits: it cannot be captured in a
+ *  graph.
  *  @param args the arguments that NAME_forward() would get
  *  @param plan written
  *  @return as NAME_forward(); but without a mask an instance for the CPU, or with #FA_ARCH 80, needs no device to say so */
@@ -204,7 +202,7 @@ typedef struct NAME_tile NAME_tile;
 typedef fa_block NAME_source;
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_TILE)
-/** Starts the copy of a tile. What lies outside the source arrives as zeros and is never read.
+/** Starts the copy of a tile. Elements outside the source arrive as zeros; memory there is never read.
  *  @param tile   filled when NAME_wait() says so
  *  @param source where from
  *  @param thread index of the caller among the FA_WARPS * 32 threads, all of which call; 0 on the CPU */
@@ -217,7 +215,7 @@ void NAME_commit(void);
  *  @param pending how many of the latest groups may still be under way */
 void NAME_wait(int pending);
 
-/** The block barrier: afterwards every thread sees what any thread has waited for, or written. Nothing on the CPU. */
+/** The block barrier: afterwards every thread sees what any thread has waited for, or written. Does nothing on the CPU. */
 void NAME_barrier(void);
 
 /** The index of the caller among the FA_WARPS * 32 threads.
@@ -254,12 +252,12 @@ void *NAME_at(NAME_tile *tile, int row, int col);
 /** @} */
 
 /** @defgroup tile_tma Generated by fa/tile.h with FA_TMA
- *  A tile that the copy engine of sm_90a brings, #FA_ARCH 90 and #FA_LOADER FA_TMA: instead of the NAME_load() of other
- *  loaders, which all threads call. Copies complete at an ::fa_mbarrier; who has waited there may read the tile, and
- *  multiply it.
+ *  A tile that the copy engine of sm_90a brings, with #FA_ARCH 90 and #FA_LOADER FA_TMA. One thread starts the copy, unlike
+ *  the NAME_load() of other loaders, which all threads call. Copies complete at an ::fa_mbarrier; a thread that has waited
+ *  there may read the tile, and multiply it.
  *  @{ */
 #if defined(DOXYGEN)
-/** Bytes that a copy of the tile brings, a constant: zeros for what lies outside the tensor count. */
+/** Bytes that a copy of the tile brings, a constant; zeros for elements outside the tensor count. */
 #define NAME_BYTES
 /** Bytes of a panel of it, 64 columns; a constant. */
 #define NAME_PANEL_BYTES
@@ -276,7 +274,7 @@ fa_status NAME_map(fa_tensor_map *map, fa_tensor tensor, int batch, int heads, i
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_TMA)
 /** Announces the bytes of a tile at a barrier, which is one arrival there, and starts the copy. One thread calls, when
- *  everybody is done with the tile.
+ *  all threads are done with the tile.
  *  @param tile    filled when the barrier's phase ends
  *  @param source  where from
  *  @param barrier in shared memory */
@@ -292,8 +290,8 @@ void NAME_load(NAME_tile *tile, NAME_source source, uint32_t barrier);
  *  @param source where from */
 void NAME_prefetch(NAME_source source);
 
-/** Starts the copy of a panel, 64 columns of a tile, to where it would be loaded from; what lies outside the tensor is left out.
- *  Who has written the panel makes it visible to the copy engine before, by NAME_barrier().
+/** Starts the copy of a panel, 64 columns of a tile, to where it would be loaded from; elements outside the tensor are not written.
+ *  The threads that wrote the panel first make it visible to the copy engine, by NAME_barrier().
  *  @param from      NAME_PANEL_BYTES bytes of shared memory, in the layout of a tile
  *  @param to        where to; the row must not be negative (an illegal instruction)
  *  @param panel     which columns: from 64 * panel on
@@ -303,7 +301,7 @@ void NAME_send_panel(const void *from, NAME_source to, int panel, int condition)
 /** Closes a group of panels that the caller sends. */
 void NAME_send(void);
 
-/** Returns when what the caller has sent has been read, and may be written again, and before the thread block ends. */
+/** Returns when what the caller has sent has been read, and may be written again. Call it before the thread block ends, too. */
 void NAME_sent(void);
 #endif
 /** @} */
@@ -404,8 +402,8 @@ void NAME_to_tile(const NAME_acc *acc, void *tile, int thread);
 /** @} */
 
 /** @defgroup wgmma Generated by fa/mma.h with FA_ARCH 90
- *  The parts of a product that runs in the background, sm_90a alone: start, commit, do something else, wait. Whole
- *  warpgroups call, converged. Until the wait is over nobody touches the accumulator or A's registers, or writes the tiles.
+ *  The parts of an asynchronous product, on sm_90a only: start, commit, do something else, wait. Whole warpgroups call,
+ *  converged. Until the wait is over do not touch the accumulator or A's registers, and do not write the tiles.
  *  @{ */
 #if defined(DOXYGEN) || defined(FA_REFERENCE_WGMMA)
 /** Where a tile lies, for NAME_start() with FA_A FA_SHARED. A tile that lies n bytes further has a place larger by n / 16.
@@ -419,7 +417,7 @@ uint32_t NAME_a_place(const void *a_tile, int thread);
  *  @return half of a matrix descriptor */
 uint32_t NAME_b_place(const void *b_tile);
 
-/** Hands over registers (C, or A's) that threads have written since the last wait. Before the products that use them. */
+/** Hands over registers (C, or A's) that threads have written since the last wait. Call it before the products that use them. */
 void NAME_fence(void);
 
 /** Starts C = A B, or C += A B.
@@ -462,12 +460,12 @@ void NAME_to_panel(const NAME_halves *halves, int panel, void *to, int thread);
 
 /** @defgroup softmax Generated by fa/softmax.h
  *  Online softmax of scores that arrive in tiles, called inside kernels; made with #FA_M, #FA_N and #FA_WARPS of the
- *  product that leaves the scores, or with #FA_ROWS and #FA_COLS.
+ *  product that computes the scores, or with #FA_ROWS and #FA_COLS.
  *  @{ */
 #if defined(DOXYGEN)
 /** What is known of a row's scores so far. */
 typedef struct NAME_state {
-    float max[NAME_ROWS]; /**< the largest score of each row, or an earlier one within 2^8 of it; -inf: none yet */
+    float max[NAME_ROWS]; /**< the largest score of each row, or an earlier maximum within a factor of 2^8 in weights; -inf: none yet */
     float sum[NAME_ROWS]; /**< the owner's share of the sum of exp2((score - max) * scale_log2) */
 } NAME_state;
 #endif
@@ -490,7 +488,7 @@ void NAME_init(NAME_state *state);
  *  @return whether any factor differs from 1 */
 int NAME_update(NAME_state *state, float *s, float scale_log2, float *alpha);
 
-/** First part of NAME_update(), for a schedule with something to do in between: whether the tile may hold a score that raises a
+/** First part of NAME_update(), for a schedule that interleaves other work: whether the tile may hold a score that raises a
  *  maximum. If not, NAME_weigh() is all that is left.
  *  @param state as NAME_init() or earlier tiles have left it
  *  @param s     NAME_ROWS x NAME_COLS scores
@@ -505,18 +503,18 @@ int NAME_exceeds(const NAME_state *state, const float *s);
  *  @return whether any maximum was raised, on a GPU the same for the whole warp */
 int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha);
 
-/** NAME_raise() by one of every `step` columns. A maximum that is too low by little does no harm, and one that is by much is what
- *  NAME_behind() finds.
+/** NAME_raise() that looks at one of every `step` columns. A maximum that is slightly too low does no harm, and NAME_behind()
+ *  finds one that is much too low.
  *  @param state      updated: the maxima
  *  @param s          NAME_ROWS x NAME_COLS scores
  *  @param scale_log2 as in NAME_update()
  *  @param alpha      written: the logarithms, to base 2, of what NAME_update() gives
  *  @param step       a constant from 1 to FA_COLS
- *  @return as that of NAME_raise() */
+ *  @return as NAME_raise() */
 int NAME_raise_by(NAME_state *state, const float *s, float scale_log2, float *alpha, int step);
 
 #if defined(DOXYGEN) || defined(FA_REFERENCE_SOFTMAX_80)
-/** For a schedule that weighs first and asks NAME_behind() afterwards: the maximum of each row that has seen nothing yet. On GPUs.
+/** For a schedule that weighs first and asks NAME_behind() afterwards: sets the maximum of each row that has seen no score yet. On GPUs.
  *  @param state      updated: those maxima
  *  @param s          NAME_ROWS x NAME_COLS scores
  *  @param scale_log2 as in NAME_update() */
@@ -553,18 +551,18 @@ void NAME_weigh_columns(const NAME_state *state, const float *s, float scale_log
  *  @return on a GPU the same for the whole warp; if it says no, all weights are below 2^15 */
 int NAME_behind(const float *sum);
 
-/** NAME_weigh() of an instance with FA_WIDE 1, an instruction a score faster, for a schedule that asks NAME_far() afterwards and, if
- *  that says so, calls NAME_weigh(). */
+/** NAME_weigh() of an instance with FA_WIDE 1, with one instruction less per score, for a schedule that asks NAME_far() afterwards
+ *  and, if it says yes, calls NAME_weigh(). */
 void NAME_weigh_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum);
 
 /** The same of the columns from `first` up to `last`, as NAME_weigh_columns() weighs them (GPU). */
 void NAME_weigh_columns_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum, int first,
                              int last);
 
-/** Whether a maximum is finite and, times `scale`, above 65536 in size, so that NAME_weigh_near() may have rounded differences of scores away.
+/** Whether a maximum is finite and, times `scale`, above 65536 in magnitude, so that NAME_weigh_near() may have rounded differences of scores away.
  *  @param state as NAME_raise() left it
  *  @param scale of the scores: 1 if they are in natural units
- *  @param none  whether a row that has no maximum yet counts, too, beside which scores below -1e30 are lost
+ *  @param none  whether a row without a maximum yet counts, too: its scores below -1e30 are lost
  *  @return on a GPU the same for the whole warp; 0 with FA_WIDE 0 */
 int NAME_far(const NAME_state *state, float scale, int none);
 
@@ -747,17 +745,17 @@ size_t NAME_workspace(const fa_rope_args *args);
 #define NAME_KEPT
 /** A row, as a thread of its team sees it. */
 typedef struct NAME_view NAME_view;
-/** What holds a row that is looked at more than once. */
+/** What holds a row that is read more than once. */
 typedef struct NAME_held NAME_held;
 /** Which elements of a row are dropped. */
 typedef struct NAME_drawn NAME_drawn;
-/** A row that is looked at once. */
+/** A row that is read only once. */
 typedef struct NAME_scan NAME_scan;
-/** A piece of such a row, under way, in NAME_PARTS parts. */
+/** A piece of such a row in flight, in NAME_PARTS parts. */
 typedef struct NAME_flight NAME_flight;
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_ROW)
-/** A row. Its threads hold vectors of 16 bytes by turns, which lie on boundaries of 16 bytes.
+/** A row. Its threads hold vectors of 16 bytes in turn, which lie on boundaries of 16 bytes.
  *  @param row  element 0, aligned to its type
  *  @param cols elements; 0: there are none, and the row is not looked at
  *  @param team who shares it: fa/reduce.h makes it
@@ -780,22 +778,22 @@ int NAME_count(const NAME_view *v, int64_t piece);
  *  @param v     the row
  *  @param piece from 0 on
  *  @param i     0 to NAME_count() - 1
- *  @return a column; below 0, or from cols on, it is none of the row */
+ *  @return a column; below 0, or cols or more: not in the row */
 int64_t NAME_col(const NAME_view *v, int64_t piece, int i);
 
 /** Pieces that the row takes.
  *  @param v the row
- *  @return with #FA_PIECES those on GPUs */
+ *  @return on GPUs #FA_PIECES, if these are given */
 int64_t NAME_pieces(const NAME_view *v);
 
 /** Reads a piece.
  *  @param x     NAME_LENGTH floats, of which NAME_count() are written
  *  @param v     the row
  *  @param piece from 0 on
- *  @param fill  the value of what is none of the row */
+ *  @param fill  the value of elements outside the row */
 void NAME_load(float *x, const NAME_view *v, int64_t piece, float fill);
 
-/** Writes a piece, rounded to nearest even; what is none of the row is not written.
+/** Writes a piece, rounded to nearest even; elements outside the row are not written.
  *  @param v     the row
  *  @param piece from 0 on
  *  @param x     its elements */
@@ -814,7 +812,7 @@ void NAME_store_times(const NAME_view *v, int64_t piece, const float *x, float f
  *  @return 0 to NAME_count() */
 int NAME_real(const NAME_view *v, int64_t piece);
 
-/** Gives those that are not a value.
+/** Gives those of x[] that are not elements of the row a value.
  *  @param x     NAME_count() floats
  *  @param v     the row
  *  @param piece from 0 on
@@ -828,8 +826,8 @@ void NAME_pad(float *x, const NAME_view *v, int64_t piece, float value);
  *  @param part    0 to NAME_PARTS - 1: x[part * NAME_PART] and those that follow
  *  @param row     element 0; NULL: there is none
  *  @param dtype   its type, a constant
- *  @param missing the value of what is none of the row
- *  @return NAME_PART floats, in `w` or where they are */
+ *  @param missing the value of elements outside the row
+ *  @return NAME_PART floats, in `w` or in place */
 const float *NAME_weights(float *w, const NAME_view *v, int64_t piece, int part, const void *row, int dtype, float missing);
 
 /** Writes x[] to a row of floats.
@@ -846,14 +844,14 @@ void NAME_put(const NAME_view *v, int64_t piece, float *row, const float *x);
  *  @return for NAME_dropout() */
 NAME_drawn NAME_draw(const NAME_view *v, uint64_t first, const fa_dropout *dropout);
 
-/** Makes what is dropped 0, and scales what is not.
+/** Sets dropped elements to 0, and scales the others.
  *  @param x     NAME_count() floats
  *  @param v     the row that NAME_draw() was given
  *  @param piece from 0 on
  *  @param d     what it returned */
 void NAME_dropout(float *x, const NAME_view *v, int64_t piece, const NAME_drawn *d);
 
-/** From now on past the caches: for a large result that is not read again soon. Changes nothing on GPUs.
+/** Lets later stores bypass the caches: for a large result that is not read again soon. Changes nothing on GPUs.
  *  @param v the row that will be written */
 void NAME_stream(NAME_view *v);
 
@@ -862,22 +860,22 @@ void NAME_stream(NAME_view *v);
  *  @return bytes; 0 on the CPU and with #FA_HOLD FA_FRAGMENT */
 size_t NAME_held_bytes(const NAME_view *v);
 
-/** Starts reading a row that is looked at more than once.
+/** Starts reading a row that is needed more than once.
  *  @param held  written
  *  @param slot0 NAME_held_bytes() of shared memory, which every thread of the block gives alike; NULL: the row stays where it
  *               is, and NAME_get() reads it
  *  @param v     the row
- *  @param fill  the value of what is none of the row */
+ *  @param fill  the value of elements outside the row */
 void NAME_hold(NAME_held *held, void *slot0, const NAME_view *v, float fill);
 
 #if defined(DOXYGEN) || defined(FA_REFERENCE_ROW_80)
-/** Of words in registers: NAME_get() makes floats anew from now on, which need no registers until then (GPU, with #FA_HOLD FA_FRAGMENT).
+/** For words in registers: from now on NAME_get() makes floats anew, which need no registers until then (GPU, with #FA_HOLD FA_FRAGMENT).
  *  @param held what holds the row
  *  @param none 0, which the compiler must not know */
 void NAME_renew(NAME_held *held, int none);
 #endif
 
-/** Returns when all that the calling thread holds is there. */
+/** Returns when all that the calling thread holds has arrived. */
 void NAME_wait(void);
 
 /** Reads a piece of what is held.
@@ -895,24 +893,24 @@ void NAME_get(float *x, const NAME_held *held, const NAME_view *v, int64_t piece
  *  @return NAME_count() elements, in `x` or in the row: there until the row is written */
 const float *NAME_look(float *x, const NAME_held *held, const NAME_view *v, int64_t piece);
 
-/** Asks for what comes behind a piece in memory, for whoever computes long before reading it: a hint, which may point to nothing.
- *  Nothing on GPUs.
+/** Prefetches what follows a piece in memory, for code that computes long before it reads that: a hint, whose address need not
+ *  exist. Does nothing on GPUs.
  *  @param v     the row
  *  @param piece the piece that is read now */
 void NAME_ahead(const NAME_view *v, int64_t piece);
 
-/** Pieces that what is held has.
+/** Pieces of a held row.
  *  @param v the row
  *  @return with #FA_HOLD FA_FRAGMENT on GPUs #FA_PIECES, or 1 if they are not known; else NAME_pieces() */
 int64_t NAME_held_pieces(const NAME_view *v);
 
-/** Whether the floats of rows are better kept by the caller than got again.
+/** Whether the caller had better keep the floats of rows than get them again.
  *  @param v       one of the rows
  *  @param tensors how many such rows
- *  @return whether: all pieces of all rows then, NAME_KEPT of each at most */
+ *  @return whether; if so, all pieces of all rows, at most NAME_KEPT of each */
 int NAME_keeps(const NAME_view *v, int tensors);
 
-/** A row that is looked at once, of which a piece is under way while the one before is looked at (GPU).
+/** A row that is read only once, with a piece in flight while the one before is used (GPU).
  *  @param row  element 0, aligned to its type
  *  @param cols elements
  *  @param team who shares it
@@ -922,17 +920,17 @@ NAME_scan NAME_scan_of(const void *row, int64_t cols, const fa_team *team);
 /** Starts reading the first piece.
  *  @param f    written
  *  @param s    the row
- *  @param fill the value of what is none of the row */
+ *  @param fill the value of elements outside the row */
 void NAME_scan_begin(NAME_flight *f, NAME_scan *s, float fill);
 
-/** Whether all of the next piece is there.
+/** Whether the row has all of the next piece.
  *  @param s the row
- *  @return whether it is */
+ *  @return whether it has */
 int NAME_scan_full(const NAME_scan *s);
 
-/** Whether any of the next piece is there, where not all of it is.
+/** Whether the row has any of the next piece, where it does not have all of it.
  *  @param s the row
- *  @return whether any is */
+ *  @return whether it has */
 int NAME_scan_more(const NAME_scan *s);
 
 /** Elements of a part that x[] has.
@@ -940,7 +938,7 @@ int NAME_scan_more(const NAME_scan *s);
  *  @return NAME_PART on GPUs, a constant; a multiple of 16 on the CPU */
 int NAME_scan_count(const NAME_scan *s);
 
-/** A part of the piece, once it is there.
+/** A part of the piece, once it has arrived.
  *  @param x    NAME_PART floats, of which NAME_scan_count() are written
  *  @param f    the piece
  *  @param s    the row
@@ -956,12 +954,12 @@ void NAME_scan_land(float *x, const NAME_flight *f, const NAME_scan *s, int part
  *  @param fill that of NAME_scan_begin() */
 void NAME_scan_start(NAME_flight *f, const NAME_scan *s, int part, int full, float fill);
 
-/** Goes on to the next piece, all of whose parts are started.
+/** Goes on to the next piece, all of whose parts have been started.
  *  @param f the piece
  *  @param s the row */
 void NAME_scan_next(NAME_flight *f, NAME_scan *s);
 
-/** Gives what is none of the row a value.
+/** Gives elements outside the row a value.
  *  @param x     what NAME_scan_land() wrote
  *  @param f     the piece
  *  @param s     the row
@@ -969,7 +967,7 @@ void NAME_scan_next(NAME_flight *f, NAME_scan *s);
  *  @param value what they become */
 void NAME_scan_pad(float *x, const NAME_flight *f, const NAME_scan *s, int part, float value);
 
-/** Elements at the row's ends that are in no piece, and that the caller has to see by himself.
+/** Elements at the row's ends that are in no piece, and that the caller has to handle itself.
  *  @param s the row
  *  @return how many; 0 on the CPU */
 int NAME_scan_edges(const NAME_scan *s);
@@ -995,7 +993,7 @@ void NAME_add_at(float *x, const NAME_view *v, int64_t piece, int64_t col, float
  *  @return the largest */
 float NAME_scan_max(const NAME_flight *f, float start);
 
-/** An element as a float, which is not waited for before it is needed.
+/** An element as a float, whose load is waited for only here.
  *  @param element of the type FA_DTYPE
  *  @return its value */
 float NAME_late(uint16_t element);
@@ -1020,7 +1018,7 @@ fa_team NAME_team(int threads);
  *  @return the team; of one thread on the CPU */
 fa_team NAME_cluster(int blocks);
 
-/** The largest of a thread's elements; NaN are passed over.
+/** The largest of a thread's elements; NaNs are ignored.
  *  @param x     the elements
  *  @param count how many: a constant on GPUs, a multiple of 16 on the CPU
  *  @param start the result if all are smaller
@@ -1055,7 +1053,7 @@ float NAME_squares_of(const float *x, int count, float center);
  *  @return the sum of what they become */
 float NAME_exp_of(float *x, int count, float base, float scale_log2);
 
-/** The same, and the elements stay.
+/** The same, but the elements stay as they are.
  *  @param to         gets what the elements become; may be x
  *  @param x          the elements
  *  @param count      as for NAME_max_of()
@@ -1064,7 +1062,7 @@ float NAME_exp_of(float *x, int count, float base, float scale_log2);
  *  @return the sum of to[i] */
 float NAME_exp_to(float *to, const float *x, int count, float base, float scale_log2);
 
-/** The same sum, and nothing is written.
+/** The same sum, but nothing is written.
  *  @param x          the elements
  *  @param count      as for NAME_max_of()
  *  @param base       as for NAME_exp_of()
@@ -1139,7 +1137,7 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
 /** @} */
 
 #if defined(DOXYGEN)
-/* Names of other headers whose place there leaves no room for a sentence of their own. */
+/* Names of other headers that have no room there for a sentence of their own. */
 
 /** @def FA_EXTERN
  *  A value of #FA_API: external linkage with a C name. One file instantiates, others use #FA_DECLARE. */
@@ -1206,28 +1204,29 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
 /** @fn float fa_alibi(const void *user, float score, fa_index at)
  *  Score hook: score - alibi_slopes[head] * |distance|. */
 /** @fn float fa_alibi_grad(const void *user, float score, fa_index at)
- *  Its derivative by the score. */
+ *  Its derivative with respect to the score. */
 
 /** @fn float fa_softcap(const void *user, float score, fa_index at)
- *  Score hook: softcap * tanh(score / softcap). By itself it takes caps from 1e-30 to 1e8, which leaves scores up to 4e4 what they are as floats. */
+ *  Score hook: softcap * tanh(score / softcap). Outside a chain it takes caps from 1e-30 to 1e8; a cap of 1e8
+ *  leaves scores up to 4e4 unchanged as floats. */
 /** @fn float fa_softcap_grad(const void *user, float score, fa_index at)
- *  Its derivative by the score. */
+ *  Its derivative with respect to the score. */
 
 /** @fn float fa_bias(const void *user, float score, fa_index at)
  *  Score hook: score + bias[batch][head][query][key]. */
 /** @fn float fa_bias_grad(const void *user, float score, fa_index at)
- *  Its derivative by the score. */
+ *  Its derivative with respect to the score. */
 
 /** @fn float fa_key_bias(const void *user, float score, fa_index at)
  *  Score hook: score + key_bias[batch][head][key]. */
 /** @fn float fa_key_bias_grad(const void *user, float score, fa_index at)
- *  Its derivative by the score. */
+ *  Its derivative with respect to the score. */
 
 /** @def FA_SCORE_CHAIN_GRAD
  *  Defines name_grad, the derivative of FA_SCORE_CHAIN(name, f, g), from f_grad and g_grad. */
 /** @fn float fa_silu(const void *user, float x)
  *  Activation: x / (1 + exp(-x)).
- *  @param user not looked at
+ *  @param user ignored
  *  @param x    the gate
  *  @return the activation of it */
 /** @fn float fa_silu_grad(const void *user, float x)

@@ -1,9 +1,9 @@
 /**
  * @file activation.h
- * @brief Activation hooks: what a gated unit makes of its gate, and the derivative of that.
+ * @brief Activation hooks: what a gated unit applies to its gate, and its derivative.
  *
  * An activation is a function (user, x) of a float; FA_ACTIVATION of fa/swiglu.h takes its name. `user` is a
- * `const FA_USER_ARGS *`, or nothing to be looked at without one. NAME_grad(user, x) is its derivative, for the backward.
+ * `const FA_USER_ARGS *`; without FA_USER_ARGS, ignore it. NAME_grad(user, x) is its derivative, for the backward.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -23,10 +23,10 @@
  * #include <fa/swiglu.h>
  * @endcode
  *
- * A hook runs on every element: it should be a few instructions without branches, which the compiler then makes vectors
- * of on the CPU. The shipped ones compute in fp32; on the CPU the largest errors of
+ * A hook runs on every element: it should be a few instructions without branches, which the compiler then vectorises on
+ * the CPU. The shipped ones compute in fp32; on the CPU the largest errors of
  * fa_silu and fa_gelu are 5e-7 of the value above 0 and 1e-7 below it, those of their derivatives 1e-6. NaN stays NaN.
- * fa_silu of -inf is NaN on GPUs, as unfused, and may be a number next to 0 on the CPU.
+ * fa_silu of -inf is NaN on GPUs, as in the unfused computation, and may be a number close to 0 on the CPU.
  */
 #ifndef FA_ACTIVATION_H
 #define FA_ACTIVATION_H
@@ -34,7 +34,7 @@
 #include <fa/arch/math.h>
 #include <fa/fa.h>
 
-/** 1 / (1 + exp(-x)), with a small relative error where it is small, too. */
+/** 1 / (1 + exp(-x)), with a small relative error, also where the result is small. */
 FA_HOOK float fa_sigmoid(float x) {
 #if defined(__CUDA_ARCH__)
     return fa__reciprocal(1.0f + fa__exp2(-FA__LOG2_E * x));
@@ -48,8 +48,8 @@ FA_HOOK float fa_sigmoid(float x) {
 /** @name fa_silu: x / (1 + exp(-x)), the activation of SwiGLU (Shazeer, arXiv 2002.05202)
  *  @{ */
 /** @cond PRIVATE */
-/* The CPU has it in vectors, too: kernel/swiglu_rows_cpu.h. (Of scalar code compilers make the same but for the division, which takes 16
- * clocks of an Intel Xeon.) */
+/* The CPU also has a vectorised version: kernel/swiglu_rows_cpu.h. (Compilers vectorise the scalar code equally well
+ * except for the division, which takes 16 clocks of an Intel Xeon.) */
 #define FA__VECTORS_fa_silu ~, 1
 /** @endcond */
 FA_HOOK float fa_silu(const void *user, float x) {
@@ -64,9 +64,9 @@ FA_HOOK float fa_silu_grad(const void *user, float x) {
 /** @} */
 
 /** @cond PRIVATE */
-/* The normal distribution below x; *density = exp(-x^2 / 2). Its tail beyond |x| is the density times t P(t), with
- * t = 1 / (1 + 0.27 |x|) and P a minimax fit of our own (relative error 2.3e-8 up to |x| = 13.5, where it is 0 in float):
- * the form of Hastings, "Approximations for digital computers" (1955). */
+/* The normal distribution function at x; *density = exp(-x^2 / 2). Its tail beyond |x| is the density times t P(t),
+ * with t = 1 / (1 + 0.27 |x|) and P a minimax fit of our own (relative error 2.3e-8 up to |x| = 13.5, where it is 0 in
+ * float): the form of Hastings, "Approximations for digital computers" (1955). */
 FA_HOOK float fa__normal(float x, float *density) {
     float size = fabsf(x), t = fa__reciprocal(1.0f + 0.27f * size);
     float p = 0.0288554177f;
@@ -84,7 +84,7 @@ FA_HOOK float fa__normal(float x, float *density) {
 }
 /** @endcond */
 
-/** @name fa_gelu: x times the normal distribution below x, (1 + erf(x / sqrt(2))) / 2: the exact form, not that of tanh
+/** @name fa_gelu: x times the normal distribution function at x, (1 + erf(x / sqrt(2))) / 2: the exact form, not that of tanh
  *  (Hendrycks and Gimpel, arXiv 1606.08415)
  *  @{ */
 FA_HOOK float fa_gelu(const void *user, float x) {

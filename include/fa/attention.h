@@ -27,17 +27,17 @@
  * | FA_HEAD_DIM_V | no       | FA_HEAD_DIM      | head dimension of v and o, likewise |
  * | FA_MASK       | no       | every key        | a mask: fa_causal, ... (fa/mask.h) or your own |
  * | FA_SCORE      | no       | unchanged        | a score hook: fa_alibi, ... (fa/score.h) or your own |
- * | FA_USER_ARGS  | no       | none             | the type that args.user points to, without const; every hook gets a copy's address, which is const |
+ * | FA_USER_ARGS  | no       | none             | the type that args.user points to, without const; every hook gets a const pointer to a copy |
  * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
- * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; without it nvcc makes 80, for half types under -arch=sm_90a 90 beside it, and the device decides; other compilers make FA_CPU |
+ * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; by default nvcc makes 80 and, for half types under -arch=sm_90a, also 90 (the device decides which runs); other compilers make FA_CPU |
  * | FA_SUB        | no       |                  | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
- * | FA_BLOCK_M    | no       | tuned            | queries of a tile: a multiple of 16 up to 1024; on GPUs 16 or 32 a warp; with FA_ARCH 90 64, 128 or 192 |
- * | FA_BLOCK_N    | no       | tuned            | keys of a tile: a multiple of 16 up to 1024; with FA_ARCH 90 up to 256 |
- * | FA_WARPS      | no       | tuned            | warps of a thread block that multiply (GPU); with FA_ARCH 90 FA_BLOCK_M / 16 |
- * | FA_STAGES     | no       | tuned            | tiles of K and V in flight (GPU), 1 or 2; with FA_ARCH 90 up to 4 |
+ * | FA_BLOCK_M    | no       | tuned            | queries per tile: a multiple of 16 up to 1024; on GPUs 16 or 32 per warp; with FA_ARCH 90: 64, 128 or 192 |
+ * | FA_BLOCK_N    | no       | tuned            | keys per tile: a multiple of 16 up to 1024; with FA_ARCH 90: up to 256 |
+ * | FA_WARPS      | no       | tuned            | warps of a thread block that compute products (GPU); with FA_ARCH 90: FA_BLOCK_M / 16 |
+ * | FA_STAGES     | no       | tuned            | pipeline stages, tiles of K and V in flight (GPU): 1 or 2; with FA_ARCH 90: up to 4 |
  *
- * Under nvcc any of the last four leaves out the schedule for sm_90a, unless FA_ARCH is 90.
+ * Under nvcc, defining any of the last four leaves out the schedule for sm_90a, unless FA_ARCH is 90.
  *
  * Generates
  *
@@ -46,9 +46,10 @@
  *     size_t    NAME_workspace(const fa_attention_args *args);
  *
  * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
- * the CPU it returns when o is written. NAME_plan() says what would run; with a mask on a GPU it counts the tiles there
- * and waits for the answer. NAME_workspace() is the size of the optional workspace: 4 bytes under masks of documents and of your own
- * with sm_90a, else 0. With it blocks of queries are handed out one by one, which pays where they take differently long.
+ * the CPU it returns when o is written. NAME_plan() says what would run; on a GPU, with a mask, it counts the tiles on
+ * the device and waits for the result. NAME_workspace() is the size of the optional workspace: 4 bytes for document masks
+ * and masks of your own with sm_90a, else 0. With a workspace, query blocks are handed out dynamically, one by one, which
+ * pays where they take unequal time.
  */
 #include <fa/fa.h>
 #include <fa/kernel/check.h>
@@ -86,8 +87,8 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
-#define FA__PASSES 4 /* the last pass, all that a causal mask leaves unbalanced, is then a sixteenth of the work */
-#define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: about half of an H100's second-level cache (50 MB), 60% of an A100's */
+#define FA__PASSES 4 /* the last pass, the only one that a causal mask leaves unbalanced, is then a sixteenth of the work */
+#define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: about half of an H100's L2 cache (50 MB), 60% of an A100's */
 
 #if defined(FA_MASK) && FA__IS_NOTHING(FA_MASK)
 FA__REQUIRE(0, "FA_MASK is empty: define it as the name of a mask, such as fa_causal, or not at all");
@@ -106,7 +107,7 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__MASK_NEEDS 0
 #define FA__MASK_IS_BAND 0
 #endif
-#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX) /* memory, or may */
+#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX) /* whether the mask reads memory, or may */
 #if defined(FA_SCORE)
 #define FA__HAS_SCORE 1
 #define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)
@@ -114,21 +115,21 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__HAS_SCORE 0
 #define FA__SCORE_NEEDS 0
 #endif
-/* Whether a hook, or its column of the product, may make scores as large as it likes (fa/softmax.h, FA_WIDE): not those of the shipped ones that are
- * known to be bounded. */
+/* Whether a hook, or the extra column of the product that replaces it, may make scores of any size (fa/softmax.h,
+ * FA_WIDE); shipped hooks that are known to be bounded do not. */
 #define FA__WIDE_SCORE (FA__COLUMNS == 2 || (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP))
-/* Whether work items take heads in sections: under a mask, or where heads may have a bias in common (which does not bind in fp32). */
+/* Whether work items go through heads in sections: under a mask, or where heads may share a bias (which is no bottleneck in fp32). */
 #define FA__MAY_SHARE_BIAS (FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #define FA__IN_SECTIONS (FA__HAS_MASK || FA__MAY_SHARE_BIAS)
-/* What a worker computes of q k, and the unit of it: a soft cap leaves tanh alone to the worker, in units of the cap, which the
- * factors of product and exponent have in them. */
+/* The score that a worker computes from q.k, and its unit. Under a soft cap the worker computes only tanh, in units of
+ * the cap; the factors of the product and of the exponent include the cap. */
 #if FA__SCORE_NEEDS == FA__NEED_SOFTCAP
 #define FA__SCORE_OF(p, x, at) fa__tanh((x) * (p)->scale, (at).dtype)
 #define FA__SCORE_UNIT(args) ((args)->softcap)
 #elif FA__HAS_SCORE
 #define FA__SCORE_OF(p, x, at) FA__ATTN(__score)(FA__USER(p), (x) * (p)->scale, at)
 #define FA__SCORE_UNIT(args) 1.0f
-/* The hook, which is called here alone: elsewhere something of the library's may have its name. */
+/* The only call of the hook: elsewhere a name of the library's may hide it. */
 FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, fa_index fa__at) {
     return FA_SCORE(fa__user, fa__score, fa__at);
 }
@@ -140,12 +141,12 @@ FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, f
 typedef struct FA__PARAMS {
     fa_attention_args args;
     FA__USER_BYTES
-    float scale;      /* applied before a score hook, whose unit is in it */
+    float scale;      /* applied before a score hook; includes its unit */
     float scale_log2; /* of the exponent: exp2(score * scale_log2) */
     int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
-    int blocks_m;     /* blocks of queries of a head */
+    int blocks_m;     /* query blocks of a head */
     uint32_t items;   /* blocks_m * batch * heads: see FA__ATTN(__box) for their order */
-    int passes, pass_blocks, last_pass_blocks; /* blocks of queries of a pass, and of the last one */
+    int passes, pass_blocks, last_pass_blocks; /* query blocks of a pass, and of the last pass */
     int section;                               /* heads that are interleaved */
     fa__divider by_pass, by_section, by_last_pass_section, by_section_heads, by_last_heads, by_blocks_m, by_heads, by_group;
 } FA__PARAMS;
@@ -163,7 +164,7 @@ FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int 
 #endif
 }
 
-/* Blocks of queries are counted from the last one; heads go through the batch. */
+/* Query blocks are counted from the last one; `head` counts through the whole batch. */
 FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t block, int block_m) {
     int begin = (p->blocks_m - 1 - (int)block) * block_m;
     fa_box box;
@@ -178,11 +179,11 @@ FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t bl
     return box;
 }
 
-/* The queries and the head of a work item. Without a mask, the blocks of a head follow each other, and share its K and
- * V in the cache. With one, later blocks of queries come first: under a causal mask they take longest, and the short
+/* The queries and the head of a work item. Without a mask, the query blocks of a head follow each other and share its K
+ * and V in the cache. With one, later query blocks come first: under a causal mask they take longest, and the short
  * ones fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks
- * are taken in FA__PASSES passes, and within a pass heads go in sections whose K and V fit in the cache. So they do with a bias
- * that all heads have in common and that does not fit: the heads of a section share each block's. */
+ * are taken in FA__PASSES passes, and within a pass heads are taken in sections whose K and V fit in the cache. The
+ * same order serves a bias that all heads share and that does not fit in the cache: the heads of a section then share each block's part of it. */
 FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
     uint32_t head, row;
 #if FA__IN_SECTIONS
@@ -201,13 +202,13 @@ FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) 
     return FA__ATTN(__block)(p, head, row, block_m);
 }
 
-/* The keys of a box that its mask leaves: no schedule looks at others. */
+/* The keys of a box that its mask leaves visible: no schedule looks at others. */
 FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
     (void)p;
     fa_range keys = box.keys;
 #if FA__HAS_MASK
     if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* not declared? FA_MASK_FROM_KEEP */
-    if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* one of one's own, which may not have clipped it */
+    if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* a user's mask, which may not have clipped the range */
         keys.begin = fa__min(fa__max(keys.begin, box.keys.begin), box.keys.end); /* of an empty range, too */
         keys.end = fa__min(keys.end, box.keys.end);
     }
@@ -215,11 +216,11 @@ FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
     return keys;
 }
 
-/* Visited and masked tiles of a work item: what NAME_plan() sums up. */
+/* Visited and masked tiles of a work item, which NAME_plan() sums up. */
 FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, int block_n, int64_t *visited, int64_t *masked) {
     const fa_box box = FA__ATTN(__box)(p, item, block_m);
     const fa_range keys = FA__ATTN(__keys)(p, box);
-#if FA__MASK_IS_BAND /* without asking for each tile: masked are those that not all queries see all of */
+#if FA__MASK_IS_BAND /* without asking for each tile: a tile is masked unless every query sees all of it */
     fa_box first = box, last = box;
     first.queries.end = box.queries.begin + 1, last.queries.begin = box.queries.end - 1;
     const int64_t seen_begin = FA__ATTN(__keys)(p, last).begin, seen_end = FA__ATTN(__keys)(p, first).end, ends = p->args.seqlen_k;
@@ -236,7 +237,7 @@ FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, 
 #endif
 }
 
-/* Whether all heads have a bias in common of which the cache cannot keep what one of them has read. */
+/* Whether all heads share a bias that is too large for the cache to keep until the next head reads it. */
 static FA_UNUSED int FA__ATTN(__shares_bias)(const fa_attention_args *a) {
     return FA__MAY_SHARE_BIAS && a->bias_stride_head == 0 &&
            (int64_t)a->seqlen_q * a->seqlen_k > 2 * FA__SECTION_BYTES / (int64_t)sizeof(FA__ELEMENT);
@@ -268,14 +269,14 @@ static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
     p->by_last_heads = fa__divider_of((uint32_t)(heads % section ? heads % section : section));
 }
 
-/* The exponents' factor. For half types on a GPU the least maximum of fa/softmax.h times it is neither infinite nor so small that weights
- * would not tell that there is none yet. */
+/* The factor of the exponents. For half types on a GPU it is clamped, so that its product with the least maximum of
+ * fa/softmax.h is neither infinite nor so small that weights would not show that there is no maximum yet. */
 static FA_UNUSED float FA__ATTN(__bounded)(float factor) {
     if (FA__ARCH == FA_CPU || (FA_DTYPE != FA_F16 && FA_DTYPE != FA_BF16)) return factor;
     return factor < 1e-25f ? 1e-25f : factor > 2e8f ? 2e8f : factor;
 }
 
-/* Leaves the scale to the exponents: there is no hook that wants it before. */
+/* Folds the scale into the exponents: there is no hook that needs scaled scores. */
 static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
     const float size = FA__ATTN(__bounded)(fabsf(scale));
     p->negate = scale < 0.0f;
@@ -311,7 +312,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     return FA_OK;
 }
 
-/* What NAME_plan() says of every architecture alike. */
+/* The part of NAME_plan() that all architectures share. */
 static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, int block_m, int block_n, int stages, int warps) {
     memset(plan, 0, sizeof *plan);
     plan->block_m = block_m;

@@ -53,8 +53,8 @@
  * is in fp32.
  *
  * A row whose target is ignore_index has the loss 0 and the gradient 0, whatever is in it; its lse is written. A row
- * whose target is no class otherwise (below 0, or cols or more) has the loss NaN and a gradient of NaN; nothing is read at
- * such a target. A logit of -inf is a class of the probability 0 (without a soft cap, which makes it -softcap). A row of
+ * whose target is otherwise no class (below 0, or cols or more) has the loss NaN and a gradient of NaN; nothing is read at
+ * such a target. A logit of -inf is a class of probability 0 (without a soft cap, which makes it -softcap). A row of
  * nothing but -inf, or with a NaN or (without a soft cap) +inf, has the loss NaN and a gradient of NaN, as in the unfused computation.
  */
 #include <fa/fa.h>
@@ -77,8 +77,8 @@ typedef struct fa_cross_entropy_args {
     float label_smoothing; /**< the share of the target that is spread over all classes: 0 to 1 */
     int ignore_index;      /**< the target of rows that do not count; 0 means -100 (to leave class 0 out, give its rows -100) */
     float z_loss;          /**< weight of lse^2 in the loss: 0 to 1e30 */
-    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0 means that they do not. Half types on a
-                                GPU have them to some 1e-7 of the cap */
+    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0: they do not. Half
+                                types on a GPU have them to within some 1e-7 of the cap */
     const float *d_loss;   /**< (rows) read by the backward; NULL: 1 for every row */
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */
@@ -87,8 +87,8 @@ typedef struct fa_cross_entropy_args {
 } fa_cross_entropy_args;
 
 /** @cond PRIVATE */
-/* cap tanh(x / cap). On GPUs, for types of half precision, by two instructions of the special function unit, with an
- * absolute error of some 1e-7 cap: tanh.approx, which is one, would spoil the float that a loss is. */
+/* cap tanh(x / cap). On GPUs, for half types, by two instructions of the special function unit, with an absolute error
+ * of some 1e-7 cap: the single instruction tanh.approx would spoil the loss, which is a float. */
 FA_HOOK float fa__soft_cap(float x, float cap, float inverse, int dtype) {
 #if defined(__CUDA_ARCH__)
     if (dtype == FA_F16 || dtype == FA_BF16)
@@ -123,7 +123,7 @@ typedef struct FA__PARAMS {
     const int *targets;
     const float *lse_in, *d_loss;
     float *loss, *lse;
-    float smoothing, smoothing_each, z_loss, cap, cap_inverse; /* _each: of a class */
+    float smoothing, smoothing_each, z_loss, cap, cap_inverse; /* _each: per class */
     int ignore;
 } FA__PARAMS;
 
@@ -160,7 +160,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     if (a->rows == 0 || (backward && a->cols == 0)) return FA_OK;
     memset(&p, 0, sizeof p);
     p.logits = a->logits, p.d_logits = a->d_logits;
-    if (a->cols == 0) p.logits = p.d_logits = fa_matrix_of(a->targets, 0); /* nobody has looked at them, and addresses are made of them */
+    if (a->cols == 0) p.logits = p.d_logits = fa_matrix_of(a->targets, 0); /* they have not been checked, and addresses are made of them */
     p.targets = a->targets, p.loss = a->loss, p.lse = a->lse, p.lse_in = a->lse, p.d_loss = a->d_loss;
     p.smoothing = a->label_smoothing, p.smoothing_each = a->cols > 0 ? a->label_smoothing / (float)a->cols : 0.0f;
     p.z_loss = a->z_loss, p.cap = a->softcap;
@@ -179,7 +179,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
 FA_API fa_status FA__ROWS(_forward)(const fa_cross_entropy_args *args, fa_stream stream) {
     return FA__ROWS(__call)(args, 0, stream);
 }
-/** The gradient d_logits, from that of the losses, d_loss, the logits, and lse as the forward wrote it. */
+/** The gradient d_logits, from d_loss (the gradient of the losses), the logits, and lse as the forward wrote it. */
 FA_API fa_status FA__ROWS(_backward)(const fa_cross_entropy_args *args, fa_stream stream) {
     return FA__ROWS(__call)(args, 1, stream);
 }

@@ -48,7 +48,7 @@
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
 #error "fa relies on infinities (masked scores, empty rows): compile without -ffast-math and -ffinite-math-only"
 #elif defined(__ASSOCIATIVE_MATH__) || (defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12 && defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
-/* gcc, from 12 on by the first; clang, which does not say so, is told where it matters (FA__IN_ORDER) */
+/* gcc from 12 on is caught by the first; clang, which does not announce it, is told where it matters (FA__IN_ORDER) */
 #error "fa relies on the order of additions (2^x): compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math"
 #endif
 
@@ -76,14 +76,15 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #endif
 #define FA_UNUSED __attribute__((__unused__))
 /** @cond PRIVATE */
-/* Attributes are spelt so that no macro of the program's has their name; but in some releases of CUDA __noinline__ is one itself. */
+/* Attributes are spelt with underscores, so that no macro of the program has their name; but some releases of CUDA
+ * define __noinline__ as a macro. */
 #if defined(__CUDACC__)
 #define FA__NOINLINE noinline
 #else
 #define FA__NOINLINE __noinline__
 #endif
-/* A function of the host that runs once a call: its compilation counts for more than its speed does. (With nvcc that is a tenth of
- * a second an instance; elsewhere these functions are few.) */
+/* A host function that runs once per call: its compile time matters more than its speed. (With nvcc that is a tenth of
+ * a second per instance; with other compilers these functions are few.) */
 #if defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__)
 #define FA__CALLED static FA_UNUSED __attribute__((FA__NOINLINE, __cold__, __optimize__("O0")))
 #else
@@ -106,7 +107,7 @@ typedef struct CUstream_st *fa_stream;
 #undef FA_USER_ARGS
 #endif
 /** What a hook's first argument points to when FA_USER_ARGS is not defined: nothing. */
-typedef struct fa_FA_USER_ARGS_is_not_defined FA_USER_ARGS; /* what a compiler says of arguments that were expected */
+typedef struct fa_FA_USER_ARGS_is_not_defined FA_USER_ARGS; /* the name is what a compiler prints where arguments were expected */
 
 /* ------------------------------------------------------------------ errors */
 
@@ -152,8 +153,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #endif
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
-/* Around code that calls hooks: what C++ refuses is in C only a warning, a hook that does not exist, or that takes
- * another type of arguments. And nvcc only warns of one without FA_HOOK that is called for both host and device. */
+/* Around code that calls hooks: a hook that does not exist, or that takes another type of arguments, is an error in C++
+ * but only a warning in C. And nvcc only warns of a hook without FA_HOOK that is called for both host and device. */
 #if defined(__NVCC__)
 #define FA__STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20014")
 #define FA__STRICT_END _Pragma("nv_diagnostic pop")
@@ -167,7 +168,7 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
     _Pragma("GCC diagnostic error \"-Wimplicit-function-declaration\"")
 #define FA__STRICT_END _Pragma("GCC diagnostic pop")
 #endif
-/* Whether sm_90 or sm_90a is among what nvcc compiles for. (Which of the two only the compilation for the device knows.) */
+/* Whether sm_90 or sm_90a is among nvcc's targets. (Only the compilation for the device knows which of the two.) */
 #if defined(__CUDA_ARCH_LIST__)
 #define FA__COMPILES_90 FA__ANY_900(__CUDA_ARCH_LIST__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 #define FA__ANY_900(...) FA__ANY_900_(__VA_ARGS__)
@@ -178,15 +179,15 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__COMPILES_90 0
 #endif
 #define FA__ERROR_BYTES 512
-/* What a shipped hook needs to find set, as bits of fa__instance.needs. FA__SHIPPED_NEEDS(hook) gives them, and 0 for a
- * hook of the user's: pasted with FA__NEEDS_, a shipped name expands to two arguments, of which the second is taken. */
+/* What a shipped hook needs to be set, as bits of fa__instance.needs. FA__SHIPPED_NEEDS(hook) gives them, and 0 for a
+ * user's hook: pasted to FA__NEEDS_, a shipped name expands to two arguments, of which the second is taken. */
 #define FA__NEED_PREFIX 1
 #define FA__NEED_DOCUMENT 2
 #define FA__NEED_ALIBI 4
 #define FA__NEED_SOFTCAP 8
 #define FA__NEED_BIAS 16
 #define FA__NEED_KEY_BIAS 32
-#define FA__WITH_CAUSAL 64 /* no argument: what else the mask asks for */
+#define FA__WITH_CAUSAL 64 /* not an argument: the mask is also causal */
 #define FA__NEEDS_fa_prefix ~, FA__NEED_PREFIX
 #define FA__NEEDS_fa_document ~, FA__NEED_DOCUMENT
 #define FA__NEEDS_fa_causal_document ~, (FA__NEED_DOCUMENT | FA__WITH_CAUSAL)
@@ -197,8 +198,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__SECOND_(a, b, ...) b
 #define FA__SECOND(...) FA__SECOND_(__VA_ARGS__)
 #define FA__SHIPPED_NEEDS(hook) FA__SECOND(FA__CAT(FA__NEEDS_, hook), 0, ~)
-/* In the same way: whether a mask is known to be a band, whose tiles are judged without reading memory: 1 if a row's visible keys have a last
- * one, 2 if they have a first one, too; else 0. */
+/* In the same way: whether a mask is known to be a band, whose tiles are classified without reading memory: 1 if each
+ * row has a last visible key, 2 if it has a first one, too; else 0. */
 #define FA__BAND_fa_causal ~, 1
 #define FA__BAND_fa_causal_top_left ~, 1
 #define FA__BAND_fa_sliding_window ~, 2
@@ -206,19 +207,19 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* 1 if a hook is defined as nothing, else 0. */
 #define FA__NOTHING_IS ~, 1
 #define FA__IS_NOTHING(hook) FA__SECOND(FA__CAT3(FA__NOTHING, hook, _IS), 0, ~)
-/* At the beginning of a function: additions in it are done as they are written, whatever clang was told (fast-math). */
+/* At the beginning of a function: its additions are done in the order written, whatever flags clang was given (fast-math). */
 #if defined(__clang__) && !defined(__CUDACC__)
 #define FA__IN_ORDER _Pragma("clang fp reassociate(off)")
 #else
 #define FA__IN_ORDER
 #endif
-/* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory. (Those of sm_87 have
- * 163: code for them, too, takes what fits in 99.) */
+/* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory.
+ * (sm_87 has 163 KB, but its code, too, takes only what fits in 99.) */
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
-/* For the preprocessor: whether a positive number is an expression without parentheses, of which a quotient would take a part. */
+/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart. */
 #define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0))
-/* One store a thread for the whole program: a weak definition in every file, merged by the linker, and among shared
- * libraries, those that hide their symbols too, by the loader. */
+/* One buffer per thread for the whole program: a weak definition in every file. The linker merges these; across shared
+ * libraries, even those that hide their symbols, the loader does. */
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -269,7 +270,7 @@ static inline FA_UNUSED fa_tensor fa_tensor_bshd(const void *data, int heads, in
 }
 
 /** A (rows, cols) matrix, row-major: the stride in elements, a row's elements contiguous. The data is aligned to its
- *  elements, and rows may start anywhere. What is read may have stride 0, which repeats one row. */
+ *  elements, and rows may start anywhere. A matrix that is only read may have stride 0, which repeats one row. */
 typedef struct fa_matrix {
     void *data;         /**< element (0, 0) */
     int64_t stride_row; /**< elements from one row to the next */
@@ -284,8 +285,8 @@ static inline FA_UNUSED fa_matrix fa_matrix_of(const void *data, int64_t cols) {
 }
 
 /** The arguments of every attention instance. Pointers are device pointers for a GPU instance and
- *  host pointers for a CPU one, but for `user`, which is always a host pointer. Tensors are aligned to 16 bytes, a bias to its elements,
- *  other arrays to 4. batch * heads * blocks of queries (fa_plan) is at most 2^31 - 1.
+ *  host pointers for a CPU one, except `user`, which is always a host pointer. Tensors are aligned to 16 bytes, a bias to its
+ *  elements, other arrays to 4 bytes. batch * heads * query blocks (fa_plan) is at most 2^31 - 1.
  *  All-zero bytes are valid; fa_attention_defaults() differs from them only in the two windows (-1). */
 typedef struct fa_attention_args {
     fa_tensor q;    /**< (batch, heads, seqlen_q, FA_HEAD_DIM) */
@@ -296,9 +297,9 @@ typedef struct fa_attention_args {
     int batch;      /**< number of sequences; 0 is allowed, and nothing is written */
     int heads;      /**< query heads; a multiple of heads_kv */
     int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
-    int seqlen_q;   /**< queries a sequence: 0 to 2^31 - 1024 */
-    int seqlen_k;   /**< keys a sequence: 0 to 2^31 - 1024 */
-    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in size, of either sign; 0 means 1/sqrt(FA_HEAD_DIM) */
+    int seqlen_q;   /**< queries per sequence: 0 to 2^31 - 1024 */
+    int seqlen_k;   /**< keys per sequence: 0 to 2^31 - 1024 */
+    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in magnitude, of either sign; 0 means 1/sqrt(FA_HEAD_DIM) */
     int window_left;  /**< fa_sliding_window: keys before the query's own position; negative: unbounded */
     int window_right; /**< fa_sliding_window: keys after it; negative: unbounded */
     float softcap;    /**< fa_softcap: the cap, from 1e-30 to 1e8 */
@@ -317,7 +318,7 @@ typedef struct fa_attention_args {
     int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
 } fa_attention_args;
 
-/** Arguments with nothing set: all zero, but for unbounded windows. */
+/** Arguments with nothing set: all zero, except for unbounded windows. */
 static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
     fa_attention_args a;
     memset(&a, 0, sizeof a);
@@ -329,17 +330,18 @@ static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
 typedef struct fa_plan {
     const char *schedule; /**< "cpu-avx512", "sm_80", "sm_90a", ... */
     int arch;             /**< FA_CPU, 80 or 90: which schedule */
-    int block_m, block_n; /**< queries and keys of a tile */
-    int stages;           /**< tiles of K and V in flight */
-    int warps;            /**< warps of a thread block that multiply (CPU: 1) */
+    int block_m, block_n; /**< queries and keys per tile */
+    int stages;           /**< pipeline stages: tiles of K and V in flight */
+    int warps;            /**< warps of a thread block that compute products (CPU: 1) */
     int threads;          /**< threads of a thread block; CPU: worker threads */
     int64_t blocks;       /**< thread blocks of the launch; CPU: work items */
-    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, on its stack, the caller's among them (callers need 256 KB of stack more, 512 KB with the default tiles) */
+    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, including the caller, on its stack (callers need 256 KB of stack beyond that, 512 KB in all with the default tiles) */
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
-    int64_t tiles_visited;  /**< computed: all with a visible element; for combined masks (fa_causal_document is causal and by document)
-                               also those that neither part empties by itself, and for your own those that it does not call empty */
-    int64_t tiles_masked;   /**< of the visited, those where the mask is applied element by element */
+    int64_t tiles_visited;  /**< tiles that are computed: all with a visible element; for combined masks
+                               (fa_causal_document combines causal and document) also those that neither part alone
+                               leaves empty, and for your own mask those that it does not call empty */
+    int64_t tiles_masked;   /**< visited tiles where the mask is applied element by element */
     int64_t tiles_skipped;  /**< total minus visited */
 } fa_plan;
 
@@ -367,7 +369,7 @@ typedef struct fa_box {
     fa_range queries, keys; /**< inside the sequences */
 } fa_box;
 
-/** What a mask says of a box. */
+/** How a mask classifies a box. */
 typedef enum fa_tile_class {
     FA_EMPTY = 0, /**< no element is kept: the block is skipped */
     FA_PARTIAL,   /**< some may be kept: keep() is asked for every element */
@@ -408,9 +410,9 @@ FA_HOOK float fa_f16_to_float(fa_f16 h) {
 #if defined(FA__FLOAT_OF_F16)
     return FA__FLOAT_OF_F16(h);
 #else
-    /* Shift exponent and mantissa into place and add the difference of the biases. A subnormal is the fraction of 2^-14 with nothing
-     * before the point: no operand is a subnormal float, which a processor may be told to take for 0. Infinity and NaN need their exponent
-     * filled up. */
+    /* Shift exponent and mantissa into place and add the difference of the biases. A subnormal gets the exponent of
+     * 2^-14, whose implicit leading 1 is then subtracted: no operand is a subnormal float, which a processor may be set
+     * to treat as 0. Infinity and NaN need an exponent of all ones. */
     uint32_t magnitude = (uint32_t)(h & 0x7FFFu) << 13, exponent = h & 0x7C00u;
     uint32_t subnormal = fa__bits(fa__from_bits(magnitude + 0x38800000u) - 6.103515625e-5f /* 2^-14 */);
     uint32_t u = exponent == 0x7C00u ? magnitude | 0x7F800000u : exponent == 0 ? subnormal : magnitude + 0x38000000u;

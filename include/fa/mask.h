@@ -1,6 +1,6 @@
 /**
  * @file mask.h
- * @brief Masks: which keys a query sees. Ours, and how to write and combine your own.
+ * @brief Masks: which keys a query sees. The shipped ones, and how to write and combine your own.
  *
  * A mask is four functions whose names share a prefix; FA_MASK takes the prefix:
  *
@@ -34,10 +34,11 @@
  * Positions align bottom-right, as in FlashAttention: with seqlen_q != seqlen_k, query i stands at
  * key i + seqlen_k - seqlen_q. fa_causal_top_left aligns the other way.
  *
- * Each call is a single thread's: the functions must not synchronise. The forward asks for keep, tile and keys; queries is
- * for loops over blocks of keys, such as a backward's, which this version has not. `box` lies inside the sequences
- * and is never empty; `at` lies inside them, too. A NULL `prefix`, `document_q` or `document_k` is refused by NAME_forward(); behind
- * FA_MASK_AND and FA_MASK_OR, where the host cannot see it, it means that there is no prefix, or that no document matches.
+ * Each call is made by a single thread: the functions must not synchronise. The forward uses keep, tile and keys; queries
+ * is for loops over key blocks, such as those of a backward pass, which this version does not have. `box` lies inside the
+ * sequences and is never empty; `at` lies inside them, too. NAME_forward() refuses a NULL `prefix`, `document_q` or
+ * `document_k`; inside FA_MASK_AND and FA_MASK_OR, where the host cannot see it, NULL means that there is no prefix, or that
+ * no document matches.
  */
 #ifndef FA_MASK_H
 #define FA_MASK_H
@@ -125,7 +126,7 @@ FA_HOOK int64_t fa__window_lowest(const fa_attention_args *args) {
 FA_HOOK int64_t fa__window_highest(const fa_attention_args *args) {
     return args->window_right < 0 ? FA__UNBOUNDED : (int64_t)fa__shift(args) + args->window_right;
 }
-/* A bound that may be none, and at most `most`. */
+/* A window bound, at most `most`; a negative one, which means none, becomes `most`. */
 FA_HOOK int fa__bound(int bound, int most) { return (uint32_t)bound < (uint32_t)most ? bound : most; }
 FA_HOOK int fa_sliding_window_keep(const void *user, fa_index at) {
     (void)user;
@@ -180,7 +181,7 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 /** @name fa_document: keys of the query's own document
  *
  *  Packed documents: a query sees the keys whose id equals its own, document_q[batch][query] == document_k[batch][key]. Any
- *  ids in any order are right; ids that stay together are fast.
+ *  ids in any order give correct results; documents that stay together are fast.
  *  @{ */
 /** @cond PRIVATE */
 FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
@@ -199,7 +200,7 @@ FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smalle
 FA_HOOK fa__ids fa__ids_of(const int *ids, fa_range at) {
     fa__ids of = {INT32_MAX, INT32_MIN};
     int i = at.begin;
-    /* Many at once: on a GPU a single thread looks, and waits for every load. */
+    /* Many loads at once: on a GPU a single thread reads the ids, and waits for every load. */
     for (; i < at.end && (uintptr_t)(ids + i) % 16 != 0; i++) {
         int id = fa__load_int(ids + i);
         fa__ids_add(&of, id, id);
@@ -221,7 +222,7 @@ FA_HOOK int fa__ids_ordered(const int *ids, fa_range at) {
     for (int i = at.begin + 1; i < at.end; i++) ordered &= fa__load_int(ids + i - 1) <= fa__load_int(ids + i);
     return ordered;
 }
-/* Where the first id of an ordered range stands that is not below `id`, or the end. */
+/* The position of the first id of an ordered range that is not below `id`, or the end. */
 FA_HOOK int fa__first_id(const int *ids, int begin, int end, int id) {
     while (begin < end) {
         int middle = begin + (end - begin) / 2;
@@ -248,7 +249,7 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int there = at.checked || (a->document_q && a->document_k);
-    /* (By numbers: C knows no NULL + 0.) */
+    /* (Integer arithmetic: C does not define NULL + 0.) */
     const int *ids_q = (const int *)((uintptr_t)a->document_q + (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_q * 4 : 0));
     const int *ids_k = (const int *)((uintptr_t)a->document_k + (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_k * 4 : 0));
     if (at.checked)
@@ -259,13 +260,13 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
 FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
     return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
 }
-/* The class of a box by its documents, of whose ids that much is known. */
+/* The class of a box by its documents, given the lowest and highest ids of its queries and keys. */
 FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
     const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
     if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
     if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
     int same_end = of_q.lowest == of_k.lowest || of_q.highest == of_k.highest;
-    if (same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest) return FA_PARTIAL; /* an id of both */
+    if (same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest) return FA_PARTIAL; /* they share an id */
     if (fa__ids_ordered(ids_q, box.queries) && fa__ids_ordered(ids_k, box.keys))
         return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
     for (int i = box.queries.begin; i < box.queries.end; i++) {
@@ -275,7 +276,7 @@ FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
     }
     return FA_EMPTY;
 }
-/* The same, and whether what is visible has to be causal, too. */
+/* The same, for a mask that may be causal, too. */
 FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
     fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
     return of == FA_EMPTY ? of : fa__class_and(of, fa__ids_class(box, of_q, of_k));
@@ -290,7 +291,7 @@ FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
     (void)user;
     return fa__document_tile(box, 0);
 }
-/* Ids may come in any order, so a range alone leaves nothing out: blocks are judged one by one. */
+/* Ids may come in any order, so no range can be left out: blocks are classified one by one. */
 FA_HOOK fa_range fa_document_keys(const void *user, fa_box box) {
     (void)user;
     return box.keys;
@@ -304,7 +305,7 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
 /** @name fa_causal_document: keys of the query's own document up to its own position
  *
  *  What fa_causal and fa_document both keep: packed documents, as language models are trained on. FA_MASK_AND would keep the
- *  same; this is faster, since kernels know what it is made of.
+ *  same; this is faster, since kernels know its two parts.
  *  @{ */
 FA_HOOK int fa_causal_document_keep(const void *user, fa_index at) {
     return fa_causal_keep(user, at) && fa_document_keep(user, at);
@@ -318,7 +319,7 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
 /** @} */
 
 /** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_FROM_KEEP(name) FA__MASK_FROM_KEEP(name) /* whose names may be macros */
+#define FA_MASK_FROM_KEEP(name) FA__MASK_FROM_KEEP(name) /* whose arguments may be macros */
 #define FA__MASK_FROM_KEEP(name)                                                               \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
         (void)user, (void)box;                                                                 \
@@ -334,7 +335,7 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
     }
 
 /** Defines the mask `name` that keeps what both a and b keep. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_AND(name, a, b) FA__MASK_AND(name, a, b) /* whose names may be macros */
+#define FA_MASK_AND(name, a, b) FA__MASK_AND(name, a, b) /* whose arguments may be macros */
 #define FA__MASK_AND(name, a, b)                                                               \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
@@ -353,7 +354,7 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
     FA__STRICT_END
 
 /** Defines the mask `name` that keeps what a or b keeps. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_OR(name, a, b) FA__MASK_OR(name, a, b) /* whose names may be macros */
+#define FA_MASK_OR(name, a, b) FA__MASK_OR(name, a, b) /* whose arguments may be macros */
 #define FA__MASK_OR(name, a, b)                                                                \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \

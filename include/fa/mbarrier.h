@@ -2,9 +2,9 @@
  * @file mbarrier.h
  * @brief Barriers in shared memory that count arrivals and bytes: where the copies of a tile (fa/tile.h, FA_TMA) complete.
  *
- * A barrier goes through phases. A phase ends when all the arrivals that fa_mbarrier_init() named have come, and all the
- * bytes that were expected; the next one begins by itself. Who waits gives the parity of the phase: 0 for the first, 1 for
- * the second, 0 for the third. A thread may be one phase behind, not more.
+ * A barrier goes through phases. A phase ends when as many arrivals as fa_mbarrier_init() was given have come, and all the
+ * bytes that were expected; the next one begins by itself. A waiting thread gives the parity of the phase: 0 for the first,
+ * 1 for the second, 0 for the third. A thread may be one phase behind, not more.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -32,7 +32,7 @@
  * @endcode
  *
  * No parameters: a plain header. It generates nothing without nvcc; kernels that use it run on compute capability 9.0 and
- * newer. An arrival orders what its thread has done before it before what a thread does after the wait.
+ * newer. What a thread does before its arrival is ordered before what another does after its wait.
  *
  * Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
  */
@@ -41,7 +41,7 @@
 
 #include <fa/fa.h>
 
-/** A barrier. Place it in shared memory; several kernels' launches share none. */
+/** A barrier. Place it in shared memory; kernel launches must not share one. */
 typedef struct fa_mbarrier {
     uint64_t opaque; /**< the unit's own */
 } fa_mbarrier;
@@ -49,10 +49,10 @@ typedef struct fa_mbarrier {
 #if defined(__CUDACC__)
 #include <fa/arch/sm90/ops.h>
 
-/** The place of a barrier in shared memory, as NAME_load() takes it. */
+/** The shared-memory address of a barrier, as NAME_load() takes it. */
 static __device__ __forceinline__ FA_UNUSED uint32_t fa_mbarrier_address(const fa_mbarrier *barrier) { return fa_sm90_shared_address(barrier); }
 
-/** Prepares a barrier whose phases end with `arrivals` arrivals. One thread calls; a block barrier lets others use it. */
+/** Prepares a barrier whose phases end with `arrivals` arrivals. One thread calls it; after a block barrier others may use it. */
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_init(fa_mbarrier *barrier, int arrivals) {
     fa_sm90_mbarrier_init(fa_mbarrier_address(barrier), arrivals);
     fa_sm90_mbarrier_fence();
@@ -61,7 +61,7 @@ static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_init(fa_mbarrier *b
 /** One arrival. */
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_arrive(fa_mbarrier *barrier) { fa_sm90_mbarrier_arrive(fa_mbarrier_address(barrier)); }
 
-/** One arrival, and so many bytes more that copies must bring before the phase ends. Comes before those copies start. */
+/** One arrival, and `bytes` more bytes that copies must bring before the phase ends. Call it before those copies start. */
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_expect(fa_mbarrier *barrier, int bytes) {
     fa_sm90_mbarrier_expect(fa_mbarrier_address(barrier), bytes);
 }

@@ -26,7 +26,7 @@
  * }
  * @endcode
  *
- * The warpgroups of sm_90a (FA_ARCH 90) multiply in the background: start a product, do something else, wait.
+ * Warpgroups of sm_90a (FA_ARCH 90) multiply asynchronously: start a product, do something else, wait.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -74,13 +74,13 @@
  * With FA_ARCH 90 also the parts of NAME_mma(): NAME_fence(), before products whose registers (C, or A's) the threads have written
  * since the last wait; NAME_start(acc, a, b, accumulate), where a is a NAME_a or NAME_a_place() of a tile and b NAME_b_place() of
  * one; NAME_commit(), which closes a group; NAME_wait(acc, n), which returns when all but the latest n groups (n up to 2) are
- * done. Until then C and A's registers are not touched, and tiles not written. And NAME_store(acc, block, thread): C, rounded,
- * straight to memory; in fewer instructions NAME_round(), and NAME_to_panel(), which writes 64 columns of a warp's 16 rows to where
- * a tile of FA_TMA can send them from. The compiler makes products wait for each other (warnings C7510 and on) where control flow
- * around them is not the same for the whole warp, or an accumulator is defined under a condition.
+ * done. Until then do not touch the registers of C and A, and do not write the tiles. NAME_store(acc, block, thread) writes C,
+ * rounded, straight to memory; with fewer instructions NAME_round() and NAME_to_panel() write 64 columns of a warp's 16 rows to
+ * where a tile of FA_TMA can send them from. The compiler serialises the products (warnings C7510 and on) where control flow
+ * around them is not the same for the whole warp, or where an accumulator is defined under a condition.
  *
  * All threads of the FA_WARPS warps call together, converged. NAME_mma() reads tiles that a barrier has made visible,
- * and is done with them when it returns. `thread` is the index of the caller among the FA_WARPS * 32 threads.
+ * and is done with them when it returns. `thread` is the caller's index among the FA_WARPS * 32 threads.
  *
  * Sources: fragment layouts, PTX ISA "Matrix Multiply-Accumulate Operation Using mma Instruction" and "Asynchronous Warpgroup
  * Level Matrix Multiply-Accumulate Instructions"; splitting an fp32
@@ -142,7 +142,7 @@ FA__FN void FA__MMA(_zero)(FA__MMA(_acc) * acc) {
 }
 
 #if FA__ARCH != FA_CPU
-/* C = A * B; the CPU has its own, which saves reading C. */
+/* C = A * B; the CPU has its own version, which saves reading C. */
 #if FA_A == FA_FRAGMENT
 FA__FN void FA__MMA(_product)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, const void *b_tile, int thread) {
 #else
@@ -161,7 +161,7 @@ FA__FN void FA__MMA(_scale_rows)(FA__MMA(_acc) * acc, const float *factor) {
         for (int r = 0; r < FA__MMA(_ROWS); r++) acc->x[FA__MMA(_AT)(r, c)] *= factor[r];
 }
 
-/* Multiplies every row by 1 / its sum of weights; 0 stands for a row without any, which becomes exactly 0. */
+/* Multiplies every row by 1 / its sum of weights; 0 stands for a row without weights, which becomes exactly 0. */
 FA__FN void FA__MMA(_normalize)(FA__MMA(_acc) * acc, const float *inverse) {
     int empty = 0;
     FA__UNROLL

@@ -3,7 +3,7 @@
  * @brief Random words that depend on nothing but a seed and a position: Philox 4x32-10, and dropout made of it.
  *
  * Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A counter is encrypted in ten
- * rounds under a key; whoever knows both has the words, so that a backward regenerates the mask of its forward, and the
+ * rounds under a key; both together determine the words, so that a backward regenerates the mask of its forward, and the
  * CPU that of a GPU, whatever the launch looked like.
  *
  * @code{.c}
@@ -19,7 +19,7 @@
  * @endcode
  *
  * Not a template: functions for the CPU and every GPU. Element i of a tensor (row * cols + col) takes word i % 4 of
- * counter offset + i / 4, and is kept if that is at least probability * 2^32. A call that uses n elements uses the
+ * counter offset + i / 4, and is kept if that word is at least probability * 2^32. A call that uses n elements uses the
  * counters from offset to offset + (n + 3) / 4: the next one starts there.
  */
 #ifndef FA_PHILOX_H
@@ -78,10 +78,10 @@ FA_HOOK int fa_dropout_keeps(uint32_t word, uint64_t threshold) { return word >=
 /** The dropout of a call. */
 typedef struct fa_dropout {
     uint64_t seed, offset, threshold;
-    float scale; /**< of what is kept */
+    float scale; /**< the factor of elements that are kept */
 } fa_dropout;
 
-/** Dropout with a probability from 0 to 1; what is outside, or NaN, is not checked here (the companions refuse it). */
+/** Dropout with a probability from 0 to 1; values outside that range, and NaN, are not checked here (the companions refuse them). */
 FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset) {
     fa_dropout d;
     d.seed = seed;
@@ -92,10 +92,10 @@ FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offs
 }
 
 /** @cond PRIVATE */
-/* Which of the elements of one or two counters are kept: of two at a time, so that neither waits for what it has just computed. The
- * probability is not 0. */
+/* Which of the elements of one or two counters are kept: two are computed together, so that neither waits for its own
+ * last result. The probability is not 0. */
 FA_HOOK uint32_t fa__dropout_kept(const fa_dropout *d, uint64_t counter, const int counters) {
-    const uint32_t last = (uint32_t)(d->threshold - 1); /* of the words that are dropped: comparisons of 32 bits */
+    const uint32_t last = (uint32_t)(d->threshold - 1); /* the largest word that is dropped: comparisons of 32 bits */
     uint32_t c[2][4] = {{(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0}, {(uint32_t)(counter + 1), (uint32_t)((counter + 1) >> 32), 0, 0}};
     uint32_t k0 = (uint32_t)d->seed, k1 = (uint32_t)(d->seed >> 32), kept = 0;
 #if defined(__CUDA_ARCH__)
@@ -121,7 +121,7 @@ FA_HOOK uint32_t fa_dropout_kept(const fa_dropout *d, uint64_t element, int coun
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-    for (int i = 0, at = -(int)(element % 4); at < count; i++, at += 4) { /* the first words may be those of elements before */
+    for (int i = 0, at = -(int)(element % 4); at < count; i++, at += 4) { /* the first words may belong to earlier elements */
         const uint32_t four = fa__dropout_kept(d, counter + (uint64_t)i, 1);
         kept |= at < 0 ? four >> -at : four << at;
     }

@@ -31,13 +31,13 @@
  *
  * of one thread's elements, x[0] to x[count - 1] (count: a constant on GPUs, a multiple of 16 on the CPU),
  *
- *     float NAME_max_of(x, count, start)     the largest, or start; NaN are passed over
+ *     float NAME_max_of(x, count, start)     the largest, or start; NaNs are ignored
  *     float NAME_sum_of(x, count)
  *     float NAME_dot_of(x, y, count)         the sum of x[i] * y[i]
  *     float NAME_squares_of(x, count, center)   the sum of (x[i] - center)^2
  *     float NAME_exp_of(x, count, base, scale_log2)   the sum of what x[i] becomes: 2^((x[i] - base) * scale_log2)
- *     float NAME_exp_to(to, x, count, base, scale_log2)   the same, and it is to[] that becomes it
- *     float NAME_exp_sum_of(x, count, base, scale_log2)   the same, and x[] stays
+ *     float NAME_exp_to(to, x, count, base, scale_log2)   the same, but written to to[]
+ *     float NAME_exp_sum_of(x, count, base, scale_log2)   the same sum; x[] is left alone
  *
  * of two sets of numbers,
  *
@@ -55,7 +55,7 @@
  *     NAME_softmax(max, sum, scale_log2, team, shared)   merges the states of an online softmax: *max becomes the largest
  *                                            and *sum the sum of sums, each times 2^((its max - largest) * scale_log2)
  *
- * All threads of the team call together; teams within a warp do so all at once. There is one barrier in the reduction of
+ * All threads of the team call together; all teams within a warp call at once. There is one barrier in the reduction of
  * a block, and none after it: two halves of the shared memory take turns. The blocks of a cluster send each other their
  * values, and wait for no more than these: nothing else in memory is ordered. The order of additions depends on the number
  * of threads alone, so that results are the same every time.

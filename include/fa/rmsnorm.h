@@ -43,16 +43,16 @@
  *     size_t    NAME_workspace(const fa_rmsnorm_args *args);                    bytes that the backward needs
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
- * had neither dropout nor residual. It uses rstd as the forward wrote it if it is given, and computes it again if
+ * had neither dropout nor residual. It uses rstd as the forward wrote it if it is given, and recomputes it if
  * not, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL. It needs the workspace
  * for d_gamma, and on a GPU for an rstd that is not given, and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. Results are the same every time, and with any number of threads: there are no
  * atomics. Those of a row do not depend on other rows. d_gamma is added in an order that depends on the number of rows, on
- * the device, and on which matrices there are, and how they are aligned.
+ * the device, on which matrices are given, and on how they are aligned.
  *
- * Arithmetic is in fp32; y is computed from the sum before that is rounded. Of dropout see fa/philox.h: element (row, col) is
+ * Arithmetic is in fp32; y is computed from the sum before it is rounded. For dropout see fa/philox.h: element (row, col) is
  * number row * cols + col. A written matrix may be one of those read, with the same stride (y or sum may be x or residual; d_x
  * and d_residual may be d_y, d_sum, x or sum); otherwise they must not overlap.
  */
@@ -64,11 +64,11 @@
 #ifndef FA_RMSNORM_H
 #define FA_RMSNORM_H
 /** The arguments of fa/rmsnorm.h, forward and backward. All-zero bytes are valid. Pointers are device pointers for a GPU
- *  instance and host pointers for a CPU one. What may be NULL says so. */
+ *  instance and host pointers for a CPU one. Members that may be NULL say so. */
 typedef struct fa_rmsnorm_args {
     fa_matrix x;        /**< (rows, cols) FA_DTYPE, read by the forward; by the backward if sum.data is NULL */
     fa_matrix y;        /**< (rows, cols) FA_DTYPE, written by the forward */
-    fa_matrix residual; /**< (rows, cols) FA_DTYPE, added to x before the normalisation; NULL: nothing is */
+    fa_matrix residual; /**< (rows, cols) FA_DTYPE, added to x before the normalisation; NULL: none */
     fa_matrix sum;      /**< (rows, cols) FA_DTYPE, dropout(x) + residual: written by the forward and read by the backward; NULL: not
                              written, and the backward reads x */
     const void *gamma;  /**< (cols) FA_WEIGHT_DTYPE; NULL: 1 */
@@ -81,7 +81,7 @@ typedef struct fa_rmsnorm_args {
     uint64_t seed;      /**< of dropout */
     uint64_t offset;    /**< of dropout: the next call's is this + (rows * cols + 3) / 4 */
     fa_matrix d_y;        /**< (rows, cols) FA_DTYPE, read by the backward */
-    fa_matrix d_sum;      /**< (rows, cols) FA_DTYPE, the gradient that reaches sum in other ways; NULL: none does */
+    fa_matrix d_sum;      /**< (rows, cols) FA_DTYPE, the gradient that reaches sum in other ways; NULL: none */
     fa_matrix d_x;        /**< (rows, cols) FA_DTYPE, written by the backward; NULL: not wanted */
     fa_matrix d_residual; /**< (rows, cols) FA_DTYPE, written by the backward; NULL: not wanted. Without dropout the same as d_x */
     void *d_gamma;        /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
@@ -99,11 +99,11 @@ typedef struct fa_rmsnorm_args {
 
 /** Normalises the rows of x, or of dropout(x) + residual. */
 FA_API fa_status FA__ROWS(_forward)(const fa_rmsnorm_args *args, fa_stream stream) FA_UNUSED;
-/** The gradients of the loss, from that of y, d_y, and what was normalised. */
+/** The gradients of the loss, from d_y (the gradient of y) and what was normalised. */
 FA_API fa_status FA__ROWS(_backward)(const fa_rmsnorm_args *args, fa_stream stream) FA_UNUSED;
-/** Bytes of workspace that are enough for the backward with these arguments, of which it looks at rows, cols, and whether d_sum and
- *  the gradients of weights are wanted. (Without those, rows that a block can hold need none if rstd is given.) On a GPU it
- *  depends on the current device; 0 if there is none. */
+/** Bytes of workspace that are enough for the backward with these arguments. It looks at rows, cols, and whether d_sum
+ *  and the gradients of weights are wanted. (Without gradients of weights, rows that a block can hold need none if rstd
+ *  is given.) On a GPU it depends on the current device; 0 if there is none. */
 FA_API size_t FA__ROWS(_workspace)(const fa_rmsnorm_args *args) FA_UNUSED;
 
 #if !defined(FA_DECLARE)

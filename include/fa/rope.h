@@ -48,8 +48,8 @@
  *
  * Tensors are those of fa.h without their rule of 16 bytes: data is aligned to its elements, and strides are any. A written
  * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
- * in fp32, rounded once. Without tables, angles are computed in 64-bit fixed point, of turns, in which nothing is lost by
- * reducing them: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
+ * in fp32, rounded once. Without tables, angles are computed in turns, in 64-bit fixed point, where range reduction loses
+ * nothing: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
  * with a rotary_dim of thousands; below 3e-6, of up to 256 elements, where long double is no wider than double).
  */
 #include <fa/fa.h>
@@ -74,13 +74,13 @@ typedef struct fa_rope_args {
     int head_dim;         /**< elements of a head: 0 or more */
     int rotary_dim;       /**< of these, how many are rotated: even; 0 means head_dim, which must be even then */
     int interleaved;      /**< 1: pairs are neighbours; 0: halves */
-    const float *cos;     /**< (table_rows, rotary_dim / 2) cosines of all positions; NULL: `base` tells the angles */
+    const float *cos;     /**< (table_rows, rotary_dim / 2) cosines of all positions; NULL: `base` gives the angles */
     const float *sin;     /**< (table_rows, rotary_dim / 2) sines; NULL if and only if cos is */
-    int table_rows;       /**< rows of the tables: positions from there on, and below 0, have no angle, and give NaN; 0: not known,
-                               and only those below 0 do */
+    int table_rows;       /**< rows of the tables: positions below 0, or table_rows or more, have no angle, and give
+                               NaN; 0: not known, and only positions below 0 do */
     float base;           /**< without tables: greater than 1, up to 1e30; 0 means 10000 */
     const int *positions; /**< (batch, seqlen) the position of each token; NULL: offset + its number in the sequence */
-    int offset;           /**< without positions: that of the first token */
+    int offset;           /**< without positions: the position of the first token */
     fa_tensor d_q;        /**< (batch, heads, seqlen, head_dim) FA_DTYPE: the gradient of q_out becomes that of q in the backward */
     fa_tensor d_k;        /**< (batch, heads_kv, seqlen, head_dim) FA_DTYPE: likewise of k; data NULL: there is none */
     void *workspace;      /**< not needed, and not read */
@@ -89,13 +89,13 @@ typedef struct fa_rope_args {
 } fa_rope_args;
 
 /** @cond PRIVATE */
-/* Angles in turns, as fractions with the point before the highest bit: what a product has above that are whole turns. */
+/* Angles in turns, as fractions with the point before the highest bit: the bits of a product above it are whole turns. */
 #define FA__ROPE_POWERS 31
 typedef struct fa__rope_angles {
     uint64_t power[FA__ROPE_POWERS]; /* ratio^(2^i): of the angles of neighbouring pairs, 2^i times */
 } fa__rope_angles;
 
-/* With the bits that fractions have: those of a double would be 10^-16 off, and 2 * 10^9 positions are that many times as far. */
+/* With the bits that fractions have: a double's would be off by 10^-16, and at position 2 * 10^9 by that many times as much. */
 static inline FA_UNUSED fa__rope_angles fa__rope_angles_of(double base, int rotary_dim) {
     fa__rope_angles a = {{0}};
     for (int i = 0; rotary_dim >> (i + 1); i++) { /* no pair needs more */
@@ -111,8 +111,8 @@ FA_HOOK uint64_t fa__rope_angle(const fa__rope_angles *a, uint32_t pair) {
         if (pair >> i & 1) angle = fa__high64(angle, a->power[i]);
     return angle;
 }
-/* Of an angle in units of 2^-32 turns: its distance from the nearest quarter turn, in polynomials (minimax, errors of
- * 3.6e-9 of the sine and 1e-10 of the cosine), and then exchanged and negated as that quarter has it. */
+/* The sine and cosine of an angle in units of 2^-32 turns: of its distance from the nearest quarter turn by polynomials
+ * (minimax, errors of 3.6e-9 of the sine and 1e-10 of the cosine), then exchanged and negated as that quarter requires. */
 FA_HOOK void fa__rope_sin_cos(float *sine, float *cosine, uint32_t turns) {
     uint32_t quarter = (turns + 0x20000000u) >> 30;
     float y = (float)(int32_t)(turns - (quarter << 30)) * 1.46291808e-9f; /* 2 pi / 2^32 */
@@ -134,12 +134,12 @@ FA_HOOK void fa__rope_sin_cos(float *sine, float *cosine, uint32_t turns) {
 static inline FA_UNUSED int fa__rope_aligned(const fa_tensor *t, int element_bytes) {
     return ((uintptr_t)t->data | (uintptr_t)(t->stride_batch | t->stride_head | t->stride_seq) * (uintptr_t)element_bytes) % 16 == 0;
 }
-/* Heads whose elements a team has under way at a time; and how many it takes one after the other, so that its angles are
- * computed once: all on the CPU; on a GPU no more than some, so that many teams have little to do each, fewer if the angles are
- * read from tables, and no more than leave work for enough threads. (bf16 on an H200, percent of a copy at 1,024 to 16,384 columns, by
- * heads: from tables 98 to 99 with 2, 99 to 100 with 4, 94 to 99 with 8; computed 94 with 4, 98 with 8.) */
+/* Heads whose elements a team has in flight at a time; and how many it takes one after the other, so that its angles
+ * are computed once: all on the CPU; on a GPU at most a few, so that many teams have little to do each, fewer if the
+ * angles are read from tables, and few enough to leave work for enough threads. (bf16 on an H200, percent of a copy at
+ * 1,024 to 16,384 columns, by heads: from tables 98 to 99 with 2, 99 to 100 with 4, 94 to 99 with 8; computed 94 with 4, 98 with 8.) */
 #define FA__ROPE_HEADS 2
-#define FA__ROPE_HEADS_MOST (1 << 30) /* the number behind the last that a team takes is an int, too */
+#define FA__ROPE_HEADS_MOST (1 << 30) /* one past the last head of a team must be an int, too */
 #define FA__ROPE_GROUP 8
 #define FA__ROPE_GROUP_READ 4
 static inline FA_UNUSED int fa__rope_group(int heads, int64_t tokens, int team, int lanes, int read) {
@@ -290,13 +290,13 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     if (!p.cos) p.angles = fa__rope_angles_of(a->base == 0.0f ? 10000.0 : (double)a->base, rotary_dim);
     const int group = fa__rope_group(p.all_heads, tokens, (int)(((int64_t)p.second * bytes + 15) / 16), FA__LANES, p.cos != NULL);
     p.groups = (p.all_heads + group - 1) / group;
-    /* Neighbouring teams take what lies together. */
+    /* Neighbouring teams take neighbouring memory. */
     p.by_token = q->stride_head <= q->stride_seq;
     p.inner = p.by_token ? p.groups : p.seqlen, p.outer = p.by_token ? p.seqlen : p.groups;
     p.by_inner = fa__divider_of((uint32_t)p.inner), p.by_outer = fa__divider_of((uint32_t)p.outer);
     /* Teams begin at the first element of a half, wherever that is: no alignment shifts what they hold. */
     p.cut = fa__cut(&p.rows, tokens * p.groups, p.second, bytes, 1, FA__ROWS(__cut_forward));
-    p.rows.even &= ((uintptr_t)p.cos | (uintptr_t)p.sin) % 16 == 0; /* whose rows are as long as halves are, and read as theirs */
+    p.rows.even &= ((uintptr_t)p.cos | (uintptr_t)p.sin) % 16 == 0; /* their rows are as long as halves of a head, and are read in the same way */
     p.rows.even &= p.second == p.half && p.second * bytes % 16 == 0 && p.head_dim * bytes % 16 == 0;
     p.rows.even &= p.cut.count == 1 || rotary_dim == p.head_dim; /* one team has what is not rotated */
     for (int i = 0; i < 2; i++) p.rows.even &= fa__rope_aligned(&p.from[i], bytes) && fa__rope_aligned(&p.to[i], bytes);

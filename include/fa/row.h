@@ -2,8 +2,8 @@
  * @file row.h
  * @brief Rows of a matrix in registers: a team of threads reads a row, each some of its elements as floats, and writes it.
  *
- * 16 bytes a load where a row's alignment allows it, fewer where not, single elements at its ends; nothing before the
- * first element or behind the last is read or written. The team is one thread on the CPU.
+ * Accesses have 16 bytes where a row's alignment allows it, fewer elsewhere, and a single element at its ends; nothing before
+ * the first element or after the last is read or written. The team is one thread on the CPU.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -31,9 +31,9 @@
  * | FA_DTYPE   | yes      |                 | element type in memory: FA_F32, FA_F16, FA_BF16 or FA_TF32 |
  * | FA_COLS    | yes      |                 | columns that the team holds at a time: a piece of the row, or all of it |
  * | FA_THREADS | no       | 32              | threads of the team among which these are divided; the CPU has one |
- * | FA_HOLD    | no       | FA_FRAGMENT     | what NAME_hold() holds a row in: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
- * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() lets be kept as floats (CPU) |
- * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if that is known: some may be empty; FA_SHARED then always has slots, and FA_FRAGMENT holds all (GPU) |
+ * | FA_HOLD    | no       | FA_FRAGMENT     | where NAME_hold() keeps a row: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
+ * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() allows to be kept as floats (CPU) |
+ * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if known (some may be empty); FA_SHARED then always has slots, and FA_FRAGMENT holds all pieces (GPU) |
  * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
  * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 where FA_WHOLE is 2 and FA_PIECES are in registers; weights of floats for halves are then read side by side, too (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
@@ -45,57 +45,57 @@
  *     NAME_view NAME_at(row, cols, team)     a row; fa/reduce.h makes the team
  *     NAME_view NAME_like(row, view)         another row whose elements the threads hold as they do those of `view`
  *     int NAME_count(view, piece)            elements of the piece that x[] has: NAME_LENGTH on GPUs
- *     int64_t NAME_col(view, piece, i)       the column of x[i]; below 0 or from cols on, it is none of the row
+ *     int64_t NAME_col(view, piece, i)       the column of x[i]; below 0, or cols or more: not in the row
  *     int64_t NAME_pieces(view)              pieces that the row takes
- *     NAME_load(x, view, piece, fill)        x[] is the piece; what is none of the row gets the value `fill`
+ *     NAME_load(x, view, piece, fill)        x[] becomes the piece; elements outside the row become `fill`
  *     NAME_store(view, piece, x)             writes it
  *     NAME_store_times(view, piece, x, factor)   writes x[] times a factor
  *     int NAME_real(view, piece)             how many of x[] are elements of the row
- *     NAME_pad(x, view, piece, value)        those that are not get the value
+ *     NAME_pad(x, view, piece, value)        the others become `value`
  *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
  *     const float *NAME_weights(w, view, piece, part, row, dtype, missing)   the elements of a row of any type, such as weights
  *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
  *                                            where there is none or `row` is NULL (FA_WHOLE 2: anything where there is no column)
  *     NAME_put(view, piece, row, x)          writes x[] to a row of floats that is aligned to 16 bytes and has room for a
  *                                            multiple of 16; for views of such alignment
- *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h): that of column 0 is number
- *                                            `first` of its tensor
- *     NAME_dropout(x, view, piece, drawn)    makes them 0, and scales the others
+ *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h); column 0 is element
+ *                                            number `first` of its tensor
+ *     NAME_dropout(x, view, piece, drawn)    makes dropped elements 0, and scales the others
  *     NAME_add_at(x, view, piece, col, value)   adds to the element of a column, in the thread that has it
- *     NAME_late(element)                     an element as a float, which is not waited for before
- *     NAME_stream(view)                      from now on past the caches: a large result, which is not read again soon (CPU)
+ *     NAME_late(element)                     an element as a float; its load is waited for only here
+ *     NAME_stream(view)                      later stores bypass the caches: for a large result that is not read again soon (CPU)
  *
- * and, for rows that are looked at more than once,
+ * and, for rows that are needed more than once,
  *
- *     NAME_held, NAME_held_bytes(view)       what holds a row, and the shared memory of a block for that
- *     NAME_hold(held, slot0, view, fill)     starts reading it into slots from `slot0` on, or leaves it where it is if that is NULL
- *     NAME_KNOWN                             1 if FA_PIECES are: to get a piece again costs next to nothing (GPU)
- *     NAME_wait()                            returns when all that this thread holds is there
- *     NAME_get(x, held, view, piece)         x[] is the piece
+ *     NAME_held, NAME_held_bytes(view)       the type that holds a row, and the shared memory that a block needs for it
+ *     NAME_hold(held, slot0, view, fill)     starts reading the row into slots from `slot0` on; if that is NULL, leaves it where it is
+ *     NAME_KNOWN                             1 if FA_PIECES is known: getting a piece again then costs next to nothing (GPU)
+ *     NAME_wait()                            returns when all that this thread holds has arrived
+ *     NAME_get(x, held, view, piece)         x[] becomes the piece
  *     const float *NAME_look(x, held, view, piece)   the piece: in x[], or where it is
- *     NAME_ahead(view, piece)                asks for what comes behind the piece in memory, for whoever computes long before he
- *                                            reads it (CPU)
- *     NAME_renew(held, none)                 of words in registers: from now on NAME_get() makes floats anew; none is a 0 that the
- *                                            compiler does not know (GPU, FA_FRAGMENT)
- *     int64_t NAME_held_pieces(view)         pieces that it is got in; FA_FRAGMENT holds FA_PIECES, or one if they are not known
- *     int NAME_keeps(view, tensors)          whether the floats of all pieces of so many rows are better kept than got again: of
- *                                            NAME_KEPT pieces at most
+ *     NAME_ahead(view, piece)                prefetches what follows the piece in memory, for code that computes long before
+ *                                            it reads that (CPU)
+ *     NAME_renew(held, none)                 for words in registers: from now on NAME_get() makes floats anew; `none` is a 0 that
+ *                                            the compiler does not know (GPU, FA_FRAGMENT)
+ *     int64_t NAME_held_pieces(view)         pieces that NAME_get() has of it; FA_FRAGMENT holds FA_PIECES, or one if that is not known
+ *     int NAME_keeps(view, tensors)          whether to keep the floats of all pieces of `tensors` rows rather than get them again:
+ *                                            at most NAME_KEPT pieces
  *
- * and, for rows that are looked at once, of which a piece is under way while the one before is looked at (on the CPU it is read when it lands),
+ * and, for rows that are read only once, with a piece in flight while the one before is used (on the CPU it is read when it lands),
  *
- *     NAME_scan, NAME_scan_of(row, cols, team)   a row; NAME_flight is a piece of it under way, in NAME_PARTS parts
- *     NAME_scan_begin(flight, scan, fill)    starts reading the first piece; what is none of the row gets the value `fill`
+ *     NAME_scan, NAME_scan_of(row, cols, team)   a row; NAME_flight is a piece of it in flight, in NAME_PARTS parts
+ *     NAME_scan_begin(flight, scan, fill)    starts reading the first piece; elements outside the row become `fill`
  *     NAME_scan_full(scan), NAME_scan_more(scan)   whether all of the next piece is there, and whether any of it is
- *     NAME_scan_land(x, flight, scan, part, fill)   x[] is a part of the piece: NAME_scan_count(scan) elements
+ *     NAME_scan_land(x, flight, scan, part, fill)   x[] becomes a part of the piece: NAME_scan_count(scan) elements
  *     NAME_scan_start(flight, scan, part, full, fill)   starts reading that part of the next piece, once the part has landed
- *     NAME_scan_next(flight, scan)           the next piece, all of whose parts are started, is the piece
- *     NAME_scan_pad(x, flight, scan, part, value)   what is none of the row gets the value
- *     NAME_scan_max(flight, start)           the largest of the piece, as NAME_max_of() of fa/reduce.h (GPU)
+ *     NAME_scan_next(flight, scan)           goes on to the next piece, all of whose parts have been started
+ *     NAME_scan_pad(x, flight, scan, part, value)   elements outside the row become `value`
+ *     NAME_scan_max(flight, start)           the largest element of the piece, as NAME_max_of() of fa/reduce.h (GPU)
  *     NAME_scan_edges(scan), NAME_scan_edge(scan, i)   how many elements at the row's ends are in no piece, and their columns
  *
- * Neighbouring threads hold neighbouring vectors of 16 bytes. These lie on the boundaries of 16 bytes of the first row
- * (NAME_at), so that odd rows are read as fast as even ones; rows that are aligned otherwise (NAME_like) take narrower
- * accesses. Nothing synchronises: a thread reads and holds its own elements only.
+ * Neighbouring threads hold neighbouring vectors of 16 bytes. These lie on the 16-byte boundaries of the first row
+ * (NAME_at), so that rows of odd length are read as fast as even ones; rows that are aligned differently (NAME_like) take
+ * narrower accesses. Nothing synchronises: a thread reads and holds only its own elements.
  */
 #include <fa/fa.h>
 
@@ -139,14 +139,14 @@ FA__REQUIRE(0, "FA_KEEP, the pieces that may be kept as floats, is " FA__STR(FA_
 #endif
 #if !defined(FA_PIECES)
 #define FA_PIECES 0
-#elif FA_PIECES + 0 < 0 || 0 - FA_PIECES - 1 > 0 || (FA_PIECES + 0 != 0 && FA__IS_BARE(FA_PIECES)) /* the second: nothing */
+#elif FA_PIECES + 0 < 0 || 0 - FA_PIECES - 1 > 0 || (FA_PIECES + 0 != 0 && FA__IS_BARE(FA_PIECES)) /* the second: it is empty */
 FA__REQUIRE(0, "FA_PIECES, the pieces of every row, is " FA__STR(FA_PIECES) ": 0, if that is not known, or more is needed, in parentheses if it is an expression");
 #undef FA_PIECES
 #define FA_PIECES 0
 #endif
 #if !defined(FA_WHOLE)
 #define FA_WHOLE 0
-#elif FA_WHOLE + 0 < 0 || FA_WHOLE + 0 > 2 || 0 - FA_WHOLE - 1 > 0 /* the last: nothing */
+#elif FA_WHOLE + 0 < 0 || FA_WHOLE + 0 > 2 || 0 - FA_WHOLE - 1 > 0 /* the last: it is empty */
 FA__REQUIRE(0, "FA_WHOLE is " FA__STR(FA_WHOLE) ": 0, for any rows, 1 or 2 is needed");
 #undef FA_WHOLE
 #define FA_WHOLE 0
@@ -165,15 +165,15 @@ typedef struct FA__ROW(_view) {
     int64_t cols;        /* of the row */
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
-    int whole;           /* known to begin on a boundary, and to have no ends that are not: fa_team (GPU) */
-    int stream;          /* results go past the caches (CPU); what is read stays in the second-level cache by `policy` (GPU) */
-    uint64_t policy;     /* that one */
+    int whole;           /* known to begin and end on 16-byte boundaries: fa_team (GPU) */
+    int stream;          /* results bypass the caches (CPU); `policy` keeps what is read in the L2 cache (GPU) */
+    uint64_t policy;     /* the cache policy */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);
 
 #include FA__LAYER(row)
 
-#if !defined(FA__LOOKS) /* where nothing is better than this */
+#if !defined(FA__LOOKS) /* where the architecture has nothing better */
 FA__FN const float *FA__ROW(_look)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
     FA__ROW(_get)(x, held, v, piece);
     return x;
@@ -188,7 +188,7 @@ FA__FN void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const
 #endif
 #undef FA__LOOKS
 
-/* What is kept of up to 32 elements, of which a part's lie together. */
+/* Which of up to 32 elements are kept; those of a part are neighbours. */
 FA__FN uint32_t FA__ROW(__draw)(const FA__ROW(_view) * v, int64_t piece, int base, int count, uint64_t first, const fa_dropout *dropout) {
     const int together = FA__ROW(_PART) < 32 ? FA__ROW(_PART) : 32;
     uint32_t kept = 0;
@@ -209,7 +209,7 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     d.first = first;
     d.kept = 0;
 #if FA_WHOLE == 2 && FA__ARCH != FA_CPU
-    /* The row begins with a counter, and so does each vector: two at a time, to hide their latencies behind each other. */
+    /* The row begins at a counter, and so does each vector: two counters at a time, to hide each other's latency. */
     uint64_t counter = dropout->offset + (first + (uint64_t)FA__ROW(_col)(v, 0, 0)) / 4;
     FA__ROLL
     for (int at = 0; dropout->threshold > 0 && at < FA_PIECES * FA__ROW(_LENGTH) && at * v->threads < (int)v->cols; at += FA__ROW(_LENGTH)) {

@@ -84,7 +84,7 @@ FA_API size_t FA__ROWS(_workspace)(const fa_row_softmax_args *args) FA_UNUSED;
 
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
-typedef struct FA__PARAMS { /* what comes before a kernel's first load in as few lines of constants as can be: they are fetched, too */
+typedef struct FA__PARAMS { /* what is needed before a kernel's first load, in as few cache lines of constants as possible: these are fetched, too */
     fa_matrix x, y, d_y, d_x;
     float scale, scale_log2; /* 1 / temperature, and that times log2(e): exp(x / temperature) = 2^(x * scale_log2) */
     int log;
@@ -127,7 +127,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_row_softmax_args *a, int ba
 FA_API fa_status FA__ROWS(_forward)(const fa_row_softmax_args *args, fa_stream stream) {
     return FA__ROWS(__call)(args, 0, stream);
 }
-/** The gradient d_x of the loss, from that of y, d_y, and y. */
+/** The gradient d_x of the loss, from y and d_y (the gradient of y). */
 FA_API fa_status FA__ROWS(_backward)(const fa_row_softmax_args *args, fa_stream stream) {
     return FA__ROWS(__call)(args, 1, stream);
 }

@@ -3,8 +3,9 @@
  * @brief Score hooks: what happens to a score between the product and the softmax.
  *
  * A score hook is a function (user, score, at) of the scaled score that returns the score to use;
- * FA_SCORE takes its name. `user` is a `const FA_USER_ARGS *`. NAME_grad(user, score, at), if there is one, is its derivative by
- * `score`, at the score that the hook was given: for a backward, which this version has not. Returning -INFINITY masks an element exactly.
+ * FA_SCORE takes its name. `user` is a `const FA_USER_ARGS *`. NAME_grad(user, score, at), if there is one, is its derivative
+ * with respect to `score`, at the score that the hook was given: for a backward pass, which this version does not have.
+ * Returning -INFINITY masks an element exactly.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -22,8 +23,8 @@
  * @endcode
  *
  * A hook runs on every element of every visited block: it should be a few instructions without branches. `at` always
- * lies inside the sequences. Shipped hooks find their parameters in `at.args`; one that is missing (NULL, or a softcap out of range) is
- * refused by NAME_forward(); behind FA_SCORE_CHAIN, where the host cannot see it, NULL and a softcap of 0 or less give NaN.
+ * lies inside the sequences. Shipped hooks find their parameters in `at.args`. NAME_forward() refuses a missing one (NULL, or
+ * a softcap out of range); inside FA_SCORE_CHAIN, where the host cannot see it, NULL and a softcap of 0 or less give NaN.
  */
 #ifndef FA_SCORE_H
 #define FA_SCORE_H
@@ -99,7 +100,7 @@ FA_HOOK float fa_key_bias_grad(const void *user, float score, fa_index at) {
         return g(fa__user, f(fa__user, fa__score, fa__at), fa__at);                            \
     }                                                                                          \
     FA__STRICT_END
-#define FA_SCORE_CHAIN_GRAD(name, f, g) FA__SCORE_CHAIN_GRAD(name, f, g) /* whose names may be macros */
+#define FA_SCORE_CHAIN_GRAD(name, f, g) FA__SCORE_CHAIN_GRAD(name, f, g) /* whose arguments may be macros */
 #define FA__SCORE_CHAIN_GRAD(name, f, g)                                                       \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK float name##_grad(const FA_USER_ARGS *fa__user, float fa__score, fa_index fa__at) { \

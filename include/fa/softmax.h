@@ -3,7 +3,7 @@
  * @brief Online softmax of rows that arrive in pieces: state, update, merge, finish.
  *
  * Milakov and Gimelshein (arXiv 1805.02867): keep the largest score seen so far and the sum of
- * exp(score - largest); when a larger one arrives, what was accumulated is rescaled. One owner (a thread of
+ * exp(score - largest); when a larger one arrives, rescale what was accumulated. One owner (a thread of
  * a GPU, a core of a CPU) holds FA_ROWS rows by FA_COLS columns of a score tile as an array of floats.
  *
  * @code{.c}
@@ -32,20 +32,20 @@
  * | parameter  | required | default   | meaning |
  * |------------|----------|-----------|---------|
  * | FA_NAME    | yes      |           | prefix of what is generated |
- * | FA_M, FA_N | this     |           | the scores are what a product of fa/mma.h with these and FA_WARPS leaves |
+ * | FA_M, FA_N | these    |           | the scores are the result of a product of fa/mma.h with these and FA_WARPS |
  * | FA_WARPS   | no       | 4         | warps that share the product (GPU) |
- * | FA_ROWS    | or this  |           | rows of a tile that an owner holds |
- * | FA_COLS    | and this |           | columns of it that an owner holds |
+ * | FA_ROWS    | or these |           | rows of a tile that an owner holds |
+ * | FA_COLS    | or these |           | columns of a tile that an owner holds |
  * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
- * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: up to 1e9 in size (2e7 where weights are rounded to FA_F16), one instruction less a score |
+ * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: magnitudes up to 1e9 (2e7 where weights are rounded to FA_F16), which saves one instruction per score |
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column), the place of
- * an element in the array: as the product has it; on the CPU column-major, since vectors run over rows. NAME_update() is, in this order,
- * NAME_exceeds(); NAME_raise() or NAME_raise_by(), on GPUs also NAME_begin(); NAME_fade(); NAME_weigh(), on GPUs also NAME_weigh_columns(). For
- * those who weigh before they look for the maximum there are NAME_behind() and, with FA_WIDE, NAME_weigh_near(), on GPUs
- * NAME_weigh_columns_near(), and NAME_far().
+ * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column),
+ * the index of an element in the array: in the product's layout on GPUs, column-major on the CPU, whose vectors run over rows.
+ * NAME_update() consists of, in this order, NAME_exceeds(); NAME_raise() or NAME_raise_by(), on GPUs also NAME_begin(); NAME_fade();
+ * NAME_weigh(), on GPUs also NAME_weigh_columns(). Code that computes weights before it looks for the maximum uses NAME_behind()
+ * and, with FA_WIDE, NAME_weigh_near(), on GPUs NAME_weigh_columns_near(), and NAME_far().
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
  */
@@ -77,13 +77,13 @@ FA__REQUIRE(0, "FA_COLS, the columns of a tile that an owner holds, is " FA__STR
 #if !defined(FA_WIDE)
 #define FA_WIDE 1
 #endif
-#if FA_WIDE + 0 < 0 || FA_WIDE + 0 > 1 || 0 - FA_WIDE - 1 > 0 /* the last: nothing */
+#if FA_WIDE + 0 < 0 || FA_WIDE + 0 > 1 || 0 - FA_WIDE - 1 > 0 /* the last: it is empty */
 FA__REQUIRE(0, "FA_WIDE is " FA__STR(FA_WIDE) ": 1, for scores of any size, or 0 is needed");
 #undef FA_WIDE
 #define FA_WIDE 1
 #endif
 #if !defined(FA__EAGER)
-#define FA__EAGER 0 /* 1: NAME_update() does not ask NAME_exceeds(), which wants registers */
+#define FA__EAGER 0 /* 1: NAME_update() skips NAME_exceeds(), which needs registers */
 #endif
 #if !defined(FA_OWNERS)
 #define FA_OWNERS FA__SHARED_ROWS
@@ -94,8 +94,8 @@ FA__REQUIRE(0, "FA_OWNERS, the owners of a row, is " FA__STR(FA_OWNERS) ": a pow
 #define FA_OWNERS 1
 #endif
 
-/* Of each row the largest score so far, or one that is not far below it; the owner's share of the sum of
- * exp2((score - largest) * scale); and on a GPU the bits of the score at which `max` may have to change. */
+/* For each row: the running maximum, which may be slightly below the largest score so far; the owner's share of the sum
+ * of exp2((score - max) * scale); and on a GPU the bits of the score at which `max` may have to change. */
 typedef struct FA__SM(_state) {
     float max[FA_ROWS], sum[FA_ROWS];
 #if FA__ARCH != FA_CPU
@@ -127,13 +127,13 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
  * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
 #define FA__STALE_LIMIT 8.0f
 
-/* What is added to a row's exponents, or if it is wide to its scores: finite also where nothing has been seen. */
+/* What is added to a row's exponents, or if `wide` to its scores: finite even before any score is seen. */
 FA__FN float FA__SM(_offset_as)(float max, float scale_log2, int wide) {
     return wide ? -fa__maxf(max, -3.40282347e38f) : -(fa__maxf(max, -1e30f) * scale_log2);
 }
 FA__FN float FA__SM(_offset)(float max, float scale_log2) { return FA__SM(_offset_as)(max, scale_log2, FA_WIDE); }
 
-/* Sets the maximum of a row, and what follows from it. */
+/* Sets the running maximum of a row, and the threshold that follows from it. */
 FA__FN void FA__SM(_set_max)(FA__SM(_state) * state, int r, float max, float reach) {
     state->max[r] = max;
 #if FA__ARCH != FA_CPU
@@ -143,16 +143,16 @@ FA__FN void FA__SM(_set_max)(FA__SM(_state) * state, int r, float max, float rea
 #endif
 }
 
-/** Whether the tile may hold a score that raises a maximum, the same for the whole warp. What says no needs neither
- *  NAME_raise() nor NAME_fade(). */
+/** Whether the tile may hold a score that raises a running maximum: the same answer for the whole warp. If not, neither
+ *  NAME_raise() nor NAME_fade() is needed. */
 FA__FN int FA__SM(_exceeds)(const FA__SM(_state) * state, const float *s) {
 #if FA__ARCH == FA_CPU
     (void)state, (void)s;
     return 1;
 #else
-    /* As integers, of which a GPU finds the largest of three at once: the bits of floats are in the same order as long as the
-     * limit is positive, and one that is not is below them all. No lane needs to know the scores of those who share its
-     * rows. */
+    /* Compared as integers, of which a GPU finds the largest of three at once: the bits of floats have the same order
+     * as long as the limit is positive, and a limit that is not is below them all. No lane needs the scores of the
+     * others that share its rows. */
     enum { FA__COUNT = FA__SM(_CHAINS) };
     int part[FA__COUNT * FA_ROWS], over = 0;
     FA__UNROLL
@@ -170,7 +170,7 @@ FA__FN int FA__SM(_exceeds)(const FA__SM(_state) * state, const float *s) {
 #endif
 }
 
-/** NAME_raise() by one of every `step` columns, known to the compiler: enough for who asks NAME_behind() afterwards. */
+/** NAME_raise() that looks at one of every `step` columns (a compile-time constant): enough if NAME_behind() is asked afterwards. */
 FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha, int step) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], reach = FA__STALE_LIMIT * fa__reciprocal(scale_log2);
@@ -200,14 +200,16 @@ FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale
     return FA__OP(any)(raised);
 }
 
-/** Second part of NAME_update(), if NAME_exceeds() has not said no: raises each maximum that the tile exceeds by more than a little.
- *  Returns whether any was, on a GPU the same for the whole warp; alpha[] becomes the logarithms, to base 2, of the factors that NAME_update() gives. */
+/** Second part of NAME_update(), unless NAME_exceeds() has said no: raises each running maximum that the tile exceeds
+ *  by more than a little. Returns whether any was raised, on a GPU the same for the whole warp; alpha[] becomes the
+ *  base-2 logarithms of the factors that NAME_update() gives. */
 FA__FN int FA__SM(_raise)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha) {
     return FA__SM(_raise_by)(state, s, scale_log2, alpha, 1);
 }
 
 #if FA__ARCH != FA_CPU
-/** Instead, for those who weigh first and ask NAME_behind() afterwards: the maximum of rows that have seen nothing yet. */
+/** Used instead when weights are computed first and NAME_behind() is asked afterwards: sets the running maximum of rows
+ *  that have seen no score yet. */
 FA__FN void FA__SM(_begin)(FA__SM(_state) * state, const float *s, float scale_log2) {
     FA__SM(_state) raised = *state;
     float alpha[FA_ROWS];
@@ -225,7 +227,7 @@ FA__FN void FA__SM(_begin)(FA__SM(_state) * state, const float *s, float scale_l
 }
 #endif
 
-/** Third part, which a tile that changes no maximum does without: the factors from their logarithms, applied to the sums. */
+/** Third part, skipped for a tile that raises no maximum: turns the logarithms into factors and applies them to the sums. */
 FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 #if FA__ARCH == FA_CPU
     FA__CPU_OP(exp2_rows)(alpha, FA_ROWS);
@@ -238,13 +240,13 @@ FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 }
 
 #if FA__ARCH != FA_CPU
-/* The weight of a score, of a row with this offset (NAME_offset_as()). */
+/* The weight of a score in a row with this offset (NAME_offset_as()). */
 FA__FN float FA__SM(_weight)(float s, float offset, float scale_log2, int wide) {
     return fa__exp2(wide ? (s + offset) * scale_log2 : FA__OP(fma)(s, scale_log2, offset));
 }
 #endif
 
-/* NAME_weigh(); `wide` is known to the compiler. */
+/* NAME_weigh(); `wide` is a compile-time constant. */
 FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum, int wide) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], offset[FA_ROWS];
@@ -275,18 +277,19 @@ FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, floa
     }
 }
 
-/** Last part: weights[], which may be s[], become the weights, and sum[] the owner's sums of them, to be added to the state's. */
+/** Last part: weights[], which may be s[], receives the weights, and sum[] the owner's sums of them, still to be added to the state's. */
 FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, FA_WIDE);
 }
 
-/** The same without FA_WIDE, for those who ask NAME_far() afterwards, and if that says so call NAME_weigh(). */
+/** The same without FA_WIDE, for callers that ask NAME_far() afterwards and, if it says yes, call NAME_weigh(). */
 FA__FN void FA__SM(_weigh_near)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, 0);
 }
 
-/** Whether a maximum is so large, whatever its sign, that NAME_weigh_near() may have lost it; on a GPU the same for the whole warp.
- *  `scale`: of the scores, 1 if they are in natural units. `none`: or whether there is none yet, so that it loses scores below -1e30. */
+/** Whether a running maximum is so large in magnitude that NAME_weigh_near() may have lost accuracy; on a GPU the same
+ *  for the whole warp. `scale`: that of the scores, 1 if they are in natural units. `none`: whether a row without a
+ *  maximum yet counts, too, since its scores below -1e30 are lost. */
 FA__FN int FA__SM(_far)(const FA__SM(_state) * state, float scale, int none) {
     int far = 0;
     FA__UNROLL
@@ -298,7 +301,7 @@ FA__FN int FA__SM(_far)(const FA__SM(_state) * state, float scale, int none) {
 }
 
 #if FA__ARCH != FA_CPU
-/* NAME_weigh_columns(); `wide` is known to the compiler. */
+/* NAME_weigh_columns(); `wide` is a compile-time constant. */
 FA__FN void FA__SM(_weigh_columns_as)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
                                       int first, int last, int wide) {
     FA__UNROLL
@@ -311,8 +314,7 @@ FA__FN void FA__SM(_weigh_columns_as)(const FA__SM(_state) * state, const float 
     }
 }
 
-/** NAME_weigh() of the columns from `first` up to `last`, whose sums are added to sum[]: for those who do something else in
- *  between. */
+/** NAME_weigh() of the columns from `first` up to `last`, whose sums are added to sum[]: for callers that interleave it with other work. */
 FA__FN void FA__SM(_weigh_columns)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
                                    int first, int last) {
     FA__SM(_weigh_columns_as)(state, s, scale_log2, weights, sum, first, last, FA_WIDE);
@@ -325,9 +327,9 @@ FA__FN void FA__SM(_weigh_columns_near)(const FA__SM(_state) * state, const floa
 }
 #endif
 
-/** For those who weigh first: whether the sum of a tile says that its scores are far above the maximum, or the first that were
- *  seen; the same for the whole warp. Then NAME_raise() and NAME_fade() have to follow, and NAME_weigh() once more. What says no
- *  fits into FA_F16. */
+/** For callers that compute weights first: whether the sums of a tile show that its scores are far above the running
+ *  maximum, or are the first seen; the same for the whole warp. If so, NAME_raise(), NAME_fade() and once more
+ *  NAME_weigh() must follow. If not, the weights fit into FA_F16. */
 FA__FN int FA__SM(_behind)(const float *sum) {
     int behind = 0;
     FA__UNROLL
@@ -337,10 +339,10 @@ FA__FN int FA__SM(_behind)(const float *sum) {
 
 /**
  * Takes a tile of scores into the state. s[] becomes the weights exp2((s - max) * scale_log2), and alpha[] the
- * factors by which what was accumulated with earlier weights must be multiplied. Returns whether any factor differs
- * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, a whole row of them too.
- * A schedule with something to do in between calls its parts: NAME_weigh(), after NAME_exceeds(), and if that says so
- * NAME_raise(), and if that says so NAME_fade(); or it weighs first, and asks NAME_behind().
+ * factors by which results accumulated with earlier weights must be multiplied. Returns whether any factor differs
+ * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, even a whole row of them.
+ * A schedule that interleaves other work calls the parts: NAME_exceeds(); if it says yes, NAME_raise(); if that says yes,
+ * NAME_fade(); then NAME_weigh(). Or it computes weights first, and asks NAME_behind().
  */
 FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
     float sum[FA_ROWS];
@@ -354,8 +356,8 @@ FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, f
     return raised;
 }
 
-/** Merges two states of the same rows over different columns into `state`. weight[] and other_weight[] are the
- *  factors for what was accumulated with either. */
+/** Merges two states of the same rows over different columns into `state`. weight[] and other_weight[] are the factors
+ *  for the results accumulated with each. */
 FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other, float scale_log2, float *weight,
                            float *other_weight) {
     FA__UNROLL
@@ -369,7 +371,7 @@ FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other,
     }
 }
 
-/* Once a row: exactly, unless it is known that the scores are of half types. */
+/* Once per row: the accurate logarithm, unless the scores are known to be of half types. */
 #if defined(FA_DTYPE) && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
 #define FA__SM_LOG fa__log
 #else

@@ -31,7 +31,7 @@
  * | FA_NAME       | yes      |                 | prefix of every generated name |
  * | FA_DTYPE      | yes      |                 | FA_F32, FA_F16, FA_BF16 or FA_TF32 (the same as FA_F32): type of all matrices |
  * | FA_ACTIVATION | no       | fa_silu         | fa_silu, fa_gelu, fa_relu (fa/activation.h) or your own, with NAME_grad |
- * | FA_USER_ARGS  | no       | none            | the type that args.user points to; the activation gets a copy's address |
+ * | FA_USER_ARGS  | no       | none            | the type that args.user points to; the activation gets a pointer to a copy |
  * | FA_API        | no       | static          | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                 | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler | FA_CPU or 80, which is every GPU; without it nvcc makes 80, other compilers FA_CPU |
@@ -58,9 +58,9 @@
 #ifndef FA_SWIGLU_H
 #define FA_SWIGLU_H
 /** The arguments of fa/swiglu.h, forward and backward. All-zero bytes are valid. Pointers are device pointers for a GPU
- *  instance and host pointers for a CPU one, but for `user`, which is always a host pointer. */
+ *  instance and host pointers for a CPU one, except `user`, which is always a host pointer. */
 typedef struct fa_swiglu_args {
-    fa_matrix gate;  /**< (rows, cols) FA_DTYPE, read: what the activation is of */
+    fa_matrix gate;  /**< (rows, cols) FA_DTYPE, read: the input of the activation */
     fa_matrix up;    /**< (rows, cols) FA_DTYPE, read: the other factor */
     fa_matrix y;     /**< (rows, cols) FA_DTYPE, written by the forward */
     int64_t rows;    /**< 0 or more */
@@ -102,7 +102,7 @@ FA__REQUIRE(0, "FA_ACTIVATION is empty: define it as the name of an activation, 
 #define FA__PARAMS FA__ROWS(__params)
 #include <fa/kernel/user.h>
 typedef struct FA__PARAMS {
-    fa_matrix gate, up, y; /* what a forward looks at lies together: constants are fetched from memory, too */
+    fa_matrix gate, up, y; /* what a forward reads lies together: constants are fetched from memory, too */
     fa__segments cut;
     fa__rows rows; /* segments */
     fa_matrix d_y, d_gate, d_up;
@@ -110,7 +110,7 @@ typedef struct FA__PARAMS {
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
-/* The activation, which is called here alone: elsewhere something of the library's may have its name. */
+/* The only call of the activation: elsewhere a name of the library's may hide it. */
 FA_HOOK float FA__ROWS(__activation)(const FA_USER_ARGS *fa__user, float fa__x) { return FA_ACTIVATION(fa__user, fa__x); }
 FA_HOOK float FA__ROWS(__activation_grad)(const FA_USER_ARGS *fa__user, float fa__x) {
     return FA__CAT(FA_ACTIVATION, _grad)(fa__user, fa__x);
@@ -149,7 +149,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
     int64_t rows = flat ? 1 : a->rows, cols = flat ? a->rows * a->cols : a->cols;
     const int64_t most = backward ? FA__ROWS(__cut_backward) : FA__ROWS(__cut_forward);
     p.cut = fa__cut(&p.rows, rows, cols, bytes, aligned, most);
-    if (flat && p.rows.even) { /* equally long segments of one row are rows themselves, whose numbers nobody has to divide */
+    if (flat && p.rows.even) { /* equally long segments of one row are rows themselves, whose numbers need no division */
         p.cut = fa__cut(&p.rows, p.cut.count, p.cut.length, bytes, aligned, most);
         p.gate.stride_row = p.up.stride_row = p.y.stride_row = p.cut.cols;
         p.d_y.stride_row = p.d_gate.stride_row = p.d_up.stride_row = p.cut.cols;
@@ -160,7 +160,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
 
 /** activation(gate) up, written to y. */
 FA_API fa_status FA__ROWS(_forward)(const fa_swiglu_args *args, fa_stream stream) { return FA__ROWS(__call)(args, 0, stream); }
-/** The gradients d_gate and d_up of the loss, from that of y, d_y, and gate and up. */
+/** The gradients d_gate and d_up of the loss, from gate, up and d_y (the gradient of y). */
 FA_API fa_status FA__ROWS(_backward)(const fa_swiglu_args *args, fa_stream stream) { return FA__ROWS(__call)(args, 1, stream); }
 /** Bytes of workspace that either needs with these arguments: 0. */
 FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {

@@ -3,7 +3,7 @@
  * @brief Tiles of a matrix in shared memory (GPU) or in a core's cache (CPU), and the loaders that fill them.
  *
  * A tile holds FA_ROWS x FA_COLS elements in whatever layout the architecture's matrix unit reads fastest; fa/mma.h
- * takes it from there. What lies outside the source arrives as zeros and is never read.
+ * takes it from there. Elements outside the source arrive as zeros; memory there is never read.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -26,8 +26,9 @@
  * #endif
  * @endcode
  *
- * By the copy engine of sm_90 (FA_TMA), a thread asks for a whole tile of a tensor that the host has made a map of. (In a file that is compiled
- * for other GPUs, too, a kernel's body stands in `#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)`.)
+ * With the copy engine of sm_90 (FA_TMA), one thread asks for a whole tile of a tensor of which the host has made a map. (In a
+ * file that is also compiled for other GPUs, put the kernel's body inside
+ * `#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)`.)
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -67,13 +68,13 @@
  * | FA_NAME        | yes      |                 | prefix of what is generated |
  * | FA_DTYPE       | yes      |                 | element type: FA_F32, FA_F16, FA_BF16, FA_TF32; with FA_ARCH 90 FA_F16, FA_BF16 |
  * | FA_ROWS        | yes      |                 | rows of the tile; with FA_ARCH 90 a multiple of 8 |
- * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the unit needs |
+ * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the matrix unit needs |
  * | FA_OPERAND     | no       | FA_OPERAND_B    | the product's operand: FA_OPERAND_A (M x K), FA_OPERAND_B (N x K), FA_OPERAND_BT (K x N) |
  * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |
  * | FA_ROW_ADDRESS | FA_POINTER |               | function (user, row) that returns the address of a row, or NULL for a row of zeros |
  * | FA_USER_ARGS   | no       | none            | type that FA_ROW_ADDRESS's first argument points to |
  * | FA_WARPS       | no       | 4               | warps that load together (GPU) |
- * | FA_ARCH        | no       | by the compiler | FA_CPU, 80 or 90: a tile is for products of the same one |
+ * | FA_ARCH        | no       | by the compiler | FA_CPU, 80 or 90: a tile is for products with the same FA_ARCH |
  * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
  * Generates NAME_tile (a type to place in shared memory, aligned to 16 bytes, with FA_ARCH 90 to 1024), NAME_source (what it
@@ -83,18 +84,18 @@
  * With FA_TMA: NAME_map(), which makes the fa_tensor_map of a (batch, heads, seqlen, FA_COLS) tensor on the host (strides:
  * multiples of 16 bytes, 0 included); NAME_fetch(tile, source, barrier), which starts a copy that completes at an fa_mbarrier
  * (fa/mbarrier.h); its halves, fa_mbarrier_expect() of NAME_BYTES and NAME_load(tile, source, fa_mbarrier_address(barrier)), for
- * several tiles at one barrier; NAME_prefetch(source), into the L2 cache. The other way: NAME_send_panel() starts the copy of 64
- * columns, NAME_PANEL_BYTES bytes, to the tensor, from a row that is not negative on, NAME_send() closes a group of them, and
- * NAME_sent() returns when they have been read (initcheck of compute-sanitizer does not see what they write). FA_ROWS is 256 at
- * most. A map is passed to a kernel as a `const __grid_constant__` parameter, or inside one.
+ * several tiles at one barrier; NAME_prefetch(source), into the L2 cache. In the other direction, NAME_send_panel() starts the
+ * copy of 64 columns, NAME_PANEL_BYTES bytes, to the tensor, beginning at a row that is not negative, NAME_send() closes a group
+ * of such copies, and NAME_sent() returns when their source has been read (compute-sanitizer's initcheck does not see what they
+ * write). FA_ROWS is at most 256. Pass a map to a kernel as a `const __grid_constant__` parameter, or inside one.
  *
  * All threads of the FA_WARPS warps call NAME_load() with their index; it only starts the copy. NAME_commit() closes a
  * group of loads, NAME_wait(n) returns when all but the latest n groups of the calling thread have landed; then NAME_barrier()
- * makes the tile visible to everybody. On the CPU a load is done when it returns.
+ * makes the tile visible to all threads. On the CPU a load is done when it returns.
  *
  * With FA_ARCH 90, NAME_barrier() also makes what threads have written (by these loads, through NAME_at()) visible to the copy
- * engine and to products, which __syncthreads() does not. A load of FA_TMA is called by one thread, when all others are done
- * with the tile, and needs no NAME_barrier(): who has waited at its fa_mbarrier may read the tile, and multiply it.
+ * engine and to products, which __syncthreads() does not. With FA_TMA one thread calls the load, when all others are done
+ * with the tile, and no NAME_barrier() is needed: a thread that has waited at its fa_mbarrier may read the tile, and multiply it.
  *
  * Sources: cp.async, PTX ISA "Data Movement and Conversion Instructions"; the odd row pitch in units of 16 bytes, which
  * keeps ldmatrix free of bank conflicts, is standard practice.
@@ -149,7 +150,7 @@ typedef struct FA__TILE(_source) {
     const FA_USER_ARGS *user;
     int row;
 } FA__TILE(_source);
-FA__FN const void *FA__TILE(_row)(FA__TILE(_source) fa__source, int fa__row) { /* names that the function cannot have */
+FA__FN const void *FA__TILE(_row)(FA__TILE(_source) fa__source, int fa__row) { /* names that FA_ROW_ADDRESS cannot have */
     return FA_ROW_ADDRESS(fa__source.user, fa__source.row + fa__row);
 }
 FA__FN int FA__TILE(_cols)(FA__TILE(_source) source) {
@@ -180,7 +181,7 @@ FA__FN void FA__TILE(_commit)(void) { FA__OP(copy_commit)(); }
 /* Waits until all but the latest `pending` groups of this thread have landed. */
 FA__FN void FA__TILE(_wait)(int pending) { FA__OP(copy_wait)(pending); }
 
-/* The block barrier: afterwards what all threads have waited for, or written, is visible to all. */
+/* The block barrier: afterwards all threads see what any thread has waited for or written. */
 FA__FN void FA__TILE(_barrier)(void) { FA__OP(barrier)(); }
 /* The caller's index in its thread block. */
 FA__FN int FA__TILE(_thread)(void) { return FA__OP(thread)(); }

@@ -1,17 +1,18 @@
-/* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile of half types, in the schedule for every GPU: brought from
- * memory before the tile's products, by eight halves, of keys in such an order (FA__BY_EIGHT): the lanes of a load are in eight rows, and it
- * takes as long with 4 bytes for each as with 16. The hook itself, which asks when it has the score, stands and waits. */
+/* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile of half types, in the schedule for
+ * every GPU: loaded before the tile's products, eight halves at a time, with the keys in an order that allows it
+ * (FA__BY_EIGHT): the lanes of a load are in eight rows, and 4 bytes for each lane take as long as 16. The hook itself
+ * would load only when it has the score, and stall. */
 typedef struct FA__LOOP(_addends) {
     uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2]; /* by rows, two to a word */
 } FA__LOOP(_addends);
 
-/* Whether what is loaded at once is aligned everywhere. */
+/* Whether all loads of eight halves are aligned. */
 FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     return (uintptr_t)a->bias % 16 == 0 && (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % 8 == 0;
 }
 
-/* Asks for the addends of the tile whose first key is key0, all of whose keys there are. */
+/* Starts loading the addends of the tile whose first key is key0; all of its keys exist. */
 FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const fa_attention_args *a = &p->args;
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);

@@ -1,7 +1,8 @@
-/* attention_bias_tiles.h: the shipped hook fa_bias on sm_90a: a tile of it for each tile of scores, which the copy engine brings to shared
- * memory like those of K and V, and from where ldmatrix hands each thread what belongs to its scores: fragments of 8 x 8 elements lie in
- * registers as the scores of wgmma do. Loaded by the threads themselves, a bias keeps the first-level cache busy for twice as long as the
- * products take, since the lanes of a warp are in eight rows, and it waits in registers meanwhile. */
+/* attention_bias_tiles.h: the shipped hook fa_bias on sm_90a. For each tile of scores the copy engine brings a tile of
+ * the bias to shared memory, like those of K and V; from there ldmatrix hands each thread the elements of its scores,
+ * since fragments of 8 x 8 elements lie in registers as the scores of wgmma do. Loaded by the threads themselves, a
+ * bias would keep the L1 cache busy for twice as long as the products take, since the lanes of a warp are in eight
+ * rows, and would occupy registers meanwhile. */
 
 enum { /* in the layout of tiles (arch/sm90/layout.h) */
     FA__LOOP(_bias_panels) = FA__SM90_PANELS(FA_BLOCK_N),
@@ -21,7 +22,7 @@ static FA_UNUSED fa_status FA__LOOP(_bias_map)(fa_tensor_map *map, const FA__PAR
     return fa__tensor_map(FA__STR(FA__ATTN()) ": bias", map, FA_DTYPE, bias, a->batch, a->heads, a->seqlen_q, a->seqlen_k, FA_BLOCK_M);
 }
 
-/* Starts the copy of a tile, with zeros for queries and keys that there are not. One thread calls. */
+/* Starts the copy of a tile, with zeros for queries and keys that do not exist. One thread calls. */
 FA__FN void FA__LOOP(_bias_load)(void *tile, const fa_tensor_map *map, int key0, int query, int head, int batch, uint32_t barrier) {
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_bias_panels); i++)
@@ -29,15 +30,15 @@ FA__FN void FA__LOOP(_bias_load)(void *tile, const fa_tensor_map *map, int key0,
                          head, batch);
 }
 
-/* What the copy engine cannot bring each warp gathers for its own 16 rows, before the products, when the scores' registers are free. `tile`:
- * its warpgroup's rows, those of `box`. */
+/* Where the copy engine cannot bring the bias, each warp gathers it for its own 16 rows, before the products, when the
+ * scores' registers are free. `tile`: its warpgroup's rows, those of `box`. */
 FA__FN void FA__LOOP(_bias_gather)(unsigned char *tile, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     enum {
         FA__PER_LANE = (FA_BLOCK_N + FA__LANES - 1) / FA__LANES, /* of a row */
         FA__MOST = 32 / FA__PER_LANE,                            /* rows, for 32 registers */
         FA__AT_ONCE = FA__MOST >= 16 ? 16 : FA__MOST >= 8 ? 8 : 4
     };
-    thread = FA__OP(opaque)(thread); /* addresses are not worth registers elsewhere */
+    thread = FA__OP(opaque)(thread); /* addresses are recomputed here: they are not worth registers elsewhere */
     const fa_attention_args *a = &p->args;
     const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
     const int warp = (int)((unsigned)thread / FA__LANES), lane = (int)((unsigned)thread % FA__LANES);
@@ -64,7 +65,7 @@ FA__FN void FA__LOOP(_bias_gather)(unsigned char *tile, const FA__PARAMS *p, fa_
     fa_sm90_warp_barrier();
 }
 
-/* s = s * scale + bias, of a warpgroup's rows of a tile, which begin at `from`. */
+/* s = s * scale + bias, for a warpgroup's rows of a tile, which begin at `from`. */
 FA__FN void FA__LOOP(_bias_add)(float *s, uint32_t from, float scale, int thread) {
     const unsigned lane = (unsigned)thread % FA__LANES, row = (unsigned)thread / FA__LANES * 16 + lane % 16;
     FA__UNROLL

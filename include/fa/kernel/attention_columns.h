@@ -1,17 +1,18 @@
-/* attention_columns.h: hooks that add a number to each score, as eight more columns of Q and of K, whose product it is: what the hook would
- * do to every score costs a sixteenth of both products at head dimension 128, and half of that where a step may have eight columns.
+/* attention_columns.h: hooks that add a number to each score, which is the product of eight more columns of Q and of K: instead of
+ * work on every score this costs a sixteenth of both products at head dimension 128, and half of that where a step may have eight
+ * columns.
  * FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias,
  * Wu et al., arXiv 2505.12044.)
  *
- * A float is the sum of three numbers of FA_BF16, its parts, so that nothing of it is lost but what the accumulator rounds. Scores
- * are added to before they are multiplied by the scale, so what is added is divided by it. Columns of Q have this, or, where the eight
- * are taken twice (NAME_start_eight() of arch/sm90/mma.h), a half of it:
+ * A float is the sum of three bf16 numbers, its parts, so that nothing of it is lost but what the accumulator rounds. It is added
+ * before scores are multiplied by the scale, so it is divided by the scale first. Q's columns hold the following, or, where the
+ * eight columns are multiplied twice (NAME_start_eight() of arch/sm90/mma.h), half of it:
  *
  *     fa_key_bias    of Q    1 1 1 0 0 0 0 0                  of K    the bias, in three parts, 0 0 0 0 0
  *     fa_alibi       of Q    slope and c, in three parts each, 0 0    of K    j j j 1 1 1 0 0
  *
- * ALiBi on one side of the diagonal is a line, slope * (key - zero), zero = query + seqlen_k - seqlen_q: of a tile whose first key is
- * key0, slope * j + c, where j = key - key0 and c = slope * (key0 - zero), rounded. Its rows of K are the same for all tiles. */
+ * ALiBi on one side of the diagonal is a line, slope * (key - zero), zero = query + seqlen_k - seqlen_q: in a tile whose first key is
+ * key0 it is slope * j + c, where j = key - key0 and c = slope * (key0 - zero), rounded. Its rows of K are the same for all tiles. */
 
 #if FA__ARCH == 90
 #define FA__SHARE_OF_TWO 0.5f
@@ -21,11 +22,11 @@
 #define FA__BIAS_LOADERS (FA_WARPS * 32) /* all threads */
 #endif
 
-/* What addends are divided by. A negative scale turns the sum of all products on sm_90a, and elsewhere Q. */
+/* What addends are divided by. A negative scale changes the sign of the sum of all products on sm_90a, and elsewhere that of Q. */
 FA__FN float FA__LOOP(_column_scale)(const FA__PARAMS *p) { return FA__ARCH == 90 ? p->scale : fabsf(p->scale); }
 
 FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) & 0xFFFF0000u); }
-/* The second and third part; of the second one the first 16 bits count. */
+/* The second and third part; only the upper 16 bits of the second count. */
 FA__FN void FA__LOOP(_other_parts)(float *second, float *third, float x) {
     *second = x - FA__LOOP(_first_part)(x);
     *third = *second - FA__LOOP(_first_part)(*second);
@@ -33,7 +34,7 @@ FA__FN void FA__LOOP(_other_parts)(float *second, float *third, float x) {
 FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
 
 #if FA__COLUMNS == 1
-#define FA__STEEP 1e5f /* steeper slopes leave a row its nearest key, as this one does, but of their products roundings would remain */
+#define FA__STEEP 1e5f /* steeper slopes leave a row only its nearest key, as this one does, but their products would leave rounding errors */
 /* The slope up to the diagonal, divided by the scale. */
 FA__FN float FA__LOOP(_slope_of)(const FA__PARAMS *p, int head) {
     float slope = p->args.alibi_slopes[head];
@@ -42,8 +43,9 @@ FA__FN float FA__LOOP(_slope_of)(const FA__PARAMS *p, int head) {
 }
 
 #if FA__ARCH == 90
-/* What a thread knows of a block's columns of Q: the slope up to the diagonal; in its first row the key where the line is 0; the first one
- * that is beyond the diagonal for all; and what is the same in all tiles before that. Of lanes that share a row each has two columns. */
+/* What a thread knows of a block's columns of Q: the slope up to the diagonal; the key where the line of its first row
+ * is 0; the first key that is beyond the diagonal for all queries; and the words that are the same in all tiles before
+ * that. Each of the lanes that share a row has two columns. */
 typedef struct FA__LOOP(_columns) {
     float slope;
     int zero, beyond;
@@ -63,7 +65,7 @@ FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box,
     return of;
 }
 
-/* Its part of Q's columns, for the tile from key0 on. In one with keys on both sides of the diagonal the line goes on. */
+/* The thread's part of Q's columns, for the tile from key0 on. In a tile with keys on both sides of the diagonal the line goes on straight. */
 FA__FN void FA__LOOP(_columns_at)(uint32_t *columns, const FA__LOOP(_columns) * of, int key0, int thread) {
     const int lane = thread % 4, up = key0 < of->beyond;
     const uint32_t constant = of->constant ^ (up || lane > 1 ? 0 : lane ? 0x8000u : 0x80008000u);
@@ -86,7 +88,7 @@ FA__FN uint4 FA__LOOP(_columns_of_row)(float slope, float c) {
 }
 #endif
 
-/* K's columns, by all threads of the block. */
+/* Writes K's columns, by all threads of the block. */
 FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
     for (int j = (int)threadIdx.x; j < FA_BLOCK_N; j += (int)blockDim.x) {
         const float x = (float)j;
@@ -114,7 +116,7 @@ FA__FN void FA__LOOP(_bend)(float *s, float slope, int zero, int key0, int threa
 #undef FA__STEEP
 #else
 #if FA__ARCH == 90
-/* Q's columns, of 64 rows, by all threads of the block. */
+/* Writes Q's columns, of 64 rows, by all threads of the block. */
 FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
     for (int i = (int)threadIdx.x; i < 64; i += (int)blockDim.x)
         rows[i] = make_uint4(FA__LOOP(_two_parts)(FA__SHARE_OF_TWO, FA__SHARE_OF_TWO), FA__LOOP(_two_parts)(FA__SHARE_OF_TWO, 0.0f), 0, 0);
@@ -129,7 +131,7 @@ FA__FN uint32_t FA__LOOP(_column_of_ones)(int thread) {
 
 enum { FA__LOOP(_biases) = (FA_BLOCK_N + FA__BIAS_LOADERS - 1) / FA__BIAS_LOADERS }; /* keys of a tile that a loader has */
 
-/* Asks for the biases of a tile, by all loaders. */
+/* Starts loading the biases of a tile, by all loaders. */
 FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, int batch, int head, int key0, int loader) {
     const fa_attention_args *a = &p->args;
     const float *of = a->key_bias + batch * a->key_bias_stride_batch + head * a->key_bias_stride_head;
@@ -140,8 +142,8 @@ FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, int ba
     }
 }
 
-/* K's columns of a tile from them, divided by the scale, of which `by` is nearly the reciprocal. What is infinite has no second part;
- * what is so large that only its quotient would be stays finite; NaN is 0x7FFFFFFF, whose first part is NaN, too. */
+/* Writes K's columns of a tile: the biases divided by the scale, of which `by` is nearly the reciprocal. An infinite bias has
+ * no second part; a finite one whose quotient would overflow stays finite; NaN is 0x7FFFFFFF, whose first part is NaN, too. */
 FA__FN void FA__LOOP(_put_biases)(uint4 *rows, const float *biases, float scale, float by, int loader) {
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_biases); i++) {

@@ -14,7 +14,7 @@ typedef struct FA__LOOP(_column_room) {
 } FA__LOOP(_column_room);
 enum { FA__LOOP(_column_stage_bytes) = FA__COLUMNS == 1 ? 0 : FA__LOOP(_column_rows) * 16 };
 
-/* What a thread has of the next tile's, on its way. */
+/* What a thread has of the next tile's columns, in flight. */
 typedef struct FA__LOOP(_column_state) {
 #if FA__COLUMNS == 1
     int nothing;
@@ -24,7 +24,7 @@ typedef struct FA__LOOP(_column_state) {
 } FA__LOOP(_column_state);
 
 #if FA__COLUMNS == 1
-/* Q's columns, of a warp's rows, one by each lane. */
+/* Computes Q's columns for a warp's rows, one row by each lane. */
 FA__FN void FA__LOOP(_make_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const int warp = thread / FA__LANES, lane = thread % FA__LANES, shift = p->args.seqlen_k - p->args.seqlen_q;
     const float slope = key0 < box.queries.end - 1 + shift ? room->slope : -room->slope;
@@ -32,7 +32,7 @@ FA__FN void FA__LOOP(_make_columns)(FA__LOOP(_column_room) * room, const FA__PAR
 }
 #endif
 
-/* Columns of a tile, if there is one: K's are asked for early, */
+/* Columns of a tile, if there is one: loads of K's are started early, */
 FA__FN void FA__LOOP(_ask_columns)(FA__LOOP(_column_state) * state, const FA__PARAMS *p, fa_box box, int tile, int thread) {
 #if FA__COLUMNS == 1
     (void)state, (void)p, (void)box, (void)tile, (void)thread;
@@ -40,7 +40,7 @@ FA__FN void FA__LOOP(_ask_columns)(FA__LOOP(_column_state) * state, const FA__PA
     if (tile >= 0) FA__LOOP(_ask_for_biases)(state->biases, p, box.batch, box.head, tile * FA_BLOCK_N, thread);
 #endif
 }
-/* and put where its product finds them once nobody reads what was there; Q's are made. */
+/* and stored where the product finds them once nobody reads what was there; Q's are computed. */
 FA__FN void FA__LOOP(_put_columns)(const FA__LOOP(_column_state) * state, FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box,
                                    int tile, int stage, int thread) {
 #if FA__COLUMNS == 1

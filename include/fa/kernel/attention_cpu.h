@@ -2,8 +2,7 @@
 #include <fa/arch/cpu/threads.h>
 #include <fa/kernel/attention_tiles.h>
 
-/* Blocks of queries that share a tile of keys and values: more of them save loads and conversions, until their Q and O
- * (128 KB) crowd the second-level cache. */
+/* Query blocks that share a tile of keys and values: more of them save loads and conversions, until their Q and O (128 KB) crowd the L2 cache. */
 enum {
     FA__ATTN(__block_bytes) = FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4,
     FA__ATTN(__most) = 131072 / FA__ATTN(__block_bytes),
@@ -42,8 +41,8 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
             "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 
-/* What is to be done, and by how many threads: p's blocks become groups, as large as leaves every thread a few. The
- * result does not depend on either. */
+/* What is to be done, and by how many threads: p's blocks are put into groups, as large as leaves every thread a few.
+ * The result depends on neither. */
 static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **schedule) {
     const fa_attention_args *a = &p->args;
     int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;

@@ -2,7 +2,7 @@
  *
  * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is
  * brought into the core's cache once, as floats, for all blocks of the group that the mask lets see it; S lives in the
- * first-level cache between its product, the softmax and the next product. A core computes as it loads: there is
+ * L1 cache between its product, the softmax and the next product. A core computes as it loads: there is
  * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
 
 #define FA__WIDE 1
@@ -55,8 +55,8 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
 #endif
 
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
-/* Asks for the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed, in the second-level cache, since the first
- * one has no room for it beside S and the product. */
+/* Prefetches the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed, in the L2
+ * cache, since the L1 cache has no room for it beside S and the product. */
 FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
     const fa_attention_args *a = &p->args;
     const FA__ELEMENT *bias =
@@ -66,7 +66,7 @@ FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
             __builtin_prefetch(bias + row * a->bias_stride_query + key, 0, 2);
 }
 
-/* The hook fa_bias for whole vectors of rows: its rows lie across them, so that a loop over it would gather. */
+/* The hook fa_bias for whole vectors of rows: rows of the bias lie across them, so that a loop over the hook would gather. */
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
     enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__PIECE = FA_BLOCK_N <= 64 ? FA_BLOCK_N : FA_BLOCK_N % 64 ? 16 : 64 }; /* columns at once */
     const fa_attention_args *a = &p->args;
@@ -124,7 +124,7 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 
 /* ---- the schedule ---- */
 
-/* One block of queries meets one tile of keys. */
+/* One query block meets one tile of keys. */
 FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared,
                             FA__LOOP(_rows) * rows, fa_tile_class of) {
     float alpha[FA_BLOCK_M];
@@ -141,7 +141,7 @@ FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LO
     FA__LOOP(_pv_mma)(&rows->o, &weights, &shared->v, 0);
 }
 
-/* The part of `box` that its block number `i` of FA_BLOCK_M queries is. */
+/* Block number `i` of `box`, of FA_BLOCK_M queries. */
 FA__FN fa_box FA__LOOP(_block)(fa_box box, int i) {
     box.queries.begin += i * FA_BLOCK_M;
     box.queries.end = fa__min(box.queries.begin + FA_BLOCK_M, box.queries.end);

@@ -1,8 +1,8 @@
 /* attention_documents.h: what the schedules for GPUs know of fa_document beyond its hooks. */
 
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
-/* The keys of a tile that are of a warp's document, a bit each; 0 if its queries are of several. One load for 32 keys, where the
- * hook would load for each. */
+/* The keys of a tile that belong to a warp's document, a bit each; 0 if its queries belong to several. One load for 32
+ * keys, where the hook would load for each. */
 FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
     int lane = thread % FA__LANES, last = box.queries.end - 1, rows = FA__LOOP(_qk_ROWS) * 8;
@@ -16,9 +16,9 @@ FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, i
     return !FA__OP(any)(other != id);
 }
 
-#if FA__ARCH == 80 /* whose warps judge tiles together */
-/* Of the ids from number `begin` on, `count` of them, known to the compiler, but none behind number `last`: a lane's, and the warp's
- * if all lanes call. */
+#if FA__ARCH == 80 /* where warps classify tiles together */
+/* The lowest and highest of `count` ids (a compile-time constant) from number `begin` on, but none after number `last`:
+ * of a lane's share, and, combined, of the warp's if all lanes call. */
 FA__FN fa__ids FA__LOOP(_ids_of_lane)(const int *ids, int begin, int last, int count, int lane) {
     fa__ids of = {INT32_MAX, INT32_MIN};
     const int *from = (const int *)fa__row_address(ids);

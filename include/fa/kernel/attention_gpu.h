@@ -1,9 +1,8 @@
-/* attention_gpu.h: the forward on GPUs: a kernel of each schedule that the compiler's targets can run, and the call. */
+/* attention_gpu.h: the forward on GPUs: a kernel for each schedule that the compiler's targets can run, and the call. */
 #include <fa/kernel/gpu.h>
 
-/* Which schedules an instance has. sm_90a has one of its own, for half types; sizes of a tile without FA_ARCH are for
- * the one that runs everywhere. A compilation for the device fills in the kernel that is for it and leaves the other
- * empty. */
+/* Which schedules an instance has. sm_90a has one of its own, for half types; tile sizes without FA_ARCH are for the one that
+ * runs everywhere. Each compilation for a device fills in the kernel for its target and leaves the other empty. */
 #if !defined(FA_ARCH) || FA__ARCH == 80
 #define FA__HAS_80 1
 #else
@@ -22,15 +21,15 @@
 #else
 #define FA__FILL_90 0
 #endif
-/* Whether blocks of queries may be handed out by a counter in a workspace: under a mask that reads memory, or may, nobody knows before how
- * long they take. A prefix only adds some to a causal mask; the schedule for every GPU leaves the order to the hardware. */
+/* Whether query blocks may be handed out by a counter in a workspace: under a mask that reads memory, or may, it is not known beforehand
+ * how long they take. A prefix only adds some keys to a causal mask; the schedule for every GPU leaves the order to the hardware. */
 #if FA__HAS_90 && FA__MASK_READS
 #define FA__COUNTED 1
 #else
 #define FA__COUNTED 0
 #endif
 /* nvcc's preprocessor cannot tell -arch=sm_90 from the generic half of -arch=sm_90a, which is only translated to PTX.
- * Here, what the assembler refuses for a real GPU has the message as its name. */
+ * So this kernel, which the assembler refuses for a real GPU, has the error message as its name. */
 #if FA__HAS_90 && !FA__HAS_80 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !FA__FILL_90
 __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
     __shared__ int too_much[70000];
@@ -38,8 +37,7 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
     *x = too_much[*x];
 }
 #endif
-/* An empty kernel is told by its bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90
- * or sm_90a. */
+/* An empty kernel is recognised by its launch bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90 or sm_90a. */
 #define FA__EMPTY_THREADS 32
 #define FA__KEYLESS_THREADS 128
 
@@ -104,11 +102,11 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
 #endif
 #undef FA__LONG
 
-/* The one of the two for these arguments, with `call` its function. */
+/* Function `call` of whichever of the two is for these arguments. */
 #if FA__LONG_FROM
 #if FA__MASK_IS_BAND
 #define FA__KEYS(p, box) FA__CAT(FA_MASK, _keys)(FA__USER(p), box)
-#else /* a prefix, which the host cannot read, only adds some */
+#else /* a prefix, which the host cannot read, only adds some keys */
 #define FA__KEYS(p, box) fa_causal_keys(FA__USER(p), box)
 #endif
 /* Whether the last queries, which see most under a causal mask, see many keys. */
@@ -153,7 +151,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
 #if FA__HAS_90
     FA__PARAMS p;
     fa_status status =
-        FA__ATTN(_sm90_plan)(args, &p, NULL); /* bad arguments are the same everywhere, and need no device */
+        FA__ATTN(_sm90_plan)(args, &p, NULL); /* wrong arguments are wrong everywhere: no device is needed to refuse them */
     if (status != FA_OK || p.items == 0) return status;
     int usable = FA__ATTN(_sm90_usable)(&status);
     if (usable < 0) return status;
@@ -203,7 +201,7 @@ static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan)
 #endif
 
 /** Says what NAME_forward() would run with these arguments. With a mask it counts tiles on the device, on the default
- *  stream, and waits: not for captures. */
+ *  stream, and waits: it cannot be captured in a graph. */
 FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     FA__PARAMS p;
     fa_status status;
@@ -230,8 +228,8 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     return FA_OK;
 }
 
-/** Bytes of workspace with which NAME_forward() shares out the work evenly under a mask that it cannot foresee, or 0. Without them the
- *  results are the same. */
+/** Bytes of workspace with which NAME_forward() balances the work under a mask whose cost it cannot foresee, or 0. The
+ *  results are the same without it. */
 FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
     (void)args;
     return FA__COUNTED ? sizeof(uint32_t) : 0;

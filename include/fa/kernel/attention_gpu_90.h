@@ -4,7 +4,7 @@
 #include <fa/kernel/attention_warpgroups.h>
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
-/* Beyond that the assembler makes every product wait for its end, or gives up. */
+/* Beyond that the assembler serialises the products, or gives up. */
 FA__REQUIRE(FA_BLOCK_N / 2 + FA_BLOCK_N / 4 + FA_HEAD_DIM_V / 2 <= (FA_BLOCK_M > 128 ? 132 : 212),
             "the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M " FA__STR(FA_BLOCK_M) ", FA_BLOCK_N " FA__STR(
                 FA_BLOCK_N) " and FA_HEAD_DIM_V " FA__STR(FA_HEAD_DIM_V) ": choose a smaller FA_BLOCK_N, or FA_BLOCK_M 128 instead of 192");
@@ -22,8 +22,8 @@ static __global__ void __launch_bounds__(FA__EMPTY_THREADS)
 #endif
 
 #if !FA__LONG
-/* Without keys O is 0 and lse -inf. The schedule begins a block with a tile, and hooks have no key to be asked about: not even the last one,
- * which stands for those beyond the end. */
+/* Without keys O is 0 and lse -inf. The schedule cannot do this: it begins a block with a tile, and there is no key to
+ * call hooks with, not even the last one, which stands for those beyond the end. */
 static __global__ void __launch_bounds__(FA__KEYLESS_THREADS) FA__ATTN(__keyless_kernel)(const __grid_constant__ FA__PARAMS p) {
 #if FA__FILL_90
     enum { FA__VECTORS = FA_HEAD_DIM_V * (int)sizeof(FA__ELEMENT) / 16 };
@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(FA__KEYLESS_THREADS) FA__ATTN(__keyless
 }
 #endif
 
-/* Whether there can be maps of the tensors. */
+/* Whether maps of the tensors can be made. */
 static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     const char *const name[] = {FA__STR(FA__ATTN()) ": q", FA__STR(FA__ATTN()) ": o", FA__STR(FA__ATTN()) ": k", FA__STR(FA__ATTN()) ": v"};
@@ -54,13 +54,13 @@ static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
     return status;
 }
 
-/* Blocks of a launch: they stay, one on each multiprocessor. */
+/* Thread blocks of a launch: persistent, one on each multiprocessor. */
 static FA_UNUSED uint32_t FA__LOOP(_blocks_of)(const FA__PARAMS *p, fa_status *status) {
     int device, processors = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     *status = error == cudaSuccess ? FA_OK : fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
-    return p->args.seqlen_k == 0 || p->items < (uint32_t)processors ? p->items : (uint32_t)processors; /* without keys none stays */
+    return p->args.seqlen_k == 0 || p->items < (uint32_t)processors ? p->items : (uint32_t)processors; /* without keys they are not persistent */
 }
 
 static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
@@ -71,7 +71,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     if (a->seqlen_k == 0)
         return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__ATTN(__keyless_kernel), launch.p.items, FA__KEYLESS_THREADS, 0, 0, &launch.p,
                           stream);
-    if ((status = FA__LOOP(_mappable)(&launch.p)) != FA_OK) return status; /* a map's own error cannot say whose it is */
+    if ((status = FA__LOOP(_mappable)(&launch.p)) != FA_OK) return status; /* the error of making a map cannot say which tensor it is about */
     if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;

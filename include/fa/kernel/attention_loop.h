@@ -1,37 +1,37 @@
 /* attention_loop.h: the plain schedule of the forward, for GPUs with mma.sync and cp.async.
  *
  * A thread block of FA_WARPS warps takes FA_BLOCK_M queries of one head, walks the tiles of FA_BLOCK_N keys that the mask
- * leaves it, and keeps O and the softmax state in registers (FlashAttention-2, Dao, arXiv 2307.08691). Fragments say where
+ * leaves visible, and keeps O and the softmax state in registers (FlashAttention-2, Dao, arXiv 2307.08691). Fragments say where
  * their elements lie (fa/mma.h), so nothing here knows the layout of a matrix unit.
  *
- * Copies run ahead of the products, and go one by one between their steps, which hide the arithmetic of their addresses.
+ * Copies run ahead of the products, and are issued one by one between their steps, which hide the address arithmetic.
  * With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is fetched during
- * Q K^T, and one barrier a tile suffices.
+ * Q K^T, and one barrier per tile suffices.
  *
- * Two warps share a quarter of a multiprocessor. Each multiplies at nearly the same rate whether the other one multiplies or not, so its
- * products hide nothing of the other's softmax: that hides only under products of its own warp. With two stages half types take a tile in halves
- * (FA__AFTERWARDS): the exponentials of the first run between the steps of the second one's Q K^T, and those of the second between
- * the steps of the first one's P V. That leaves no time to look for a maximum: it is looked at afterwards, when K is still
- * there, from which scores can be computed once more. Where registers are short (FA__PARTS 1) Q K^T is not cut, and the first
- * half's exponentials stand alone.
+ * Two warps share a quarter of a multiprocessor. Each multiplies at nearly the same rate whether the other one multiplies or
+ * not, so its products do not hide the other's softmax: a softmax is hidden only by products of its own warp. So with two stages
+ * half types take a tile in halves (FA__AFTERWARDS): the exponentials of the first half run between the steps of the second
+ * half's Q K^T, and those of the second half between the steps of the first half's P V. That leaves no time to look for a
+ * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short
+ * (FA__PARTS 1) Q K^T is not split, and the first half's exponentials are not hidden.
  *
  * FA_F32 multiplies pairs of halves, into which each warp splits what it has loaded: with one stage before the product, with
- * two, the next tiles, between the steps of P V. */
+ * two (for the next tiles) between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
 #define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
-/* With ALiBi tiles come from the diagonal outwards, so that the maximum does not grow from tile to tile. */
+/* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == 1)
-/* Biases are loaded by 16 bytes. */
+/* Biases are loaded 16 bytes at a time. */
 #define FA__BY_EIGHT (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 #if FA__COLUMNS
 #define FA__WITH_COLUMNS(...) __VA_ARGS__
-/* Whether Q's columns are made, and multiplied, behind the product of the others: 2 to 4% faster than before it, but at 128 there are no
- * registers for that; there they are made while the tile before is multiplied. */
+/* Whether Q's extra columns are computed, and multiplied, after the product of the others: 2 to 4% faster than before it, but
+ * at head dimension 128 there are no registers for that; there they are computed while the tile before is multiplied. */
 #define FA__COLUMNS_BEHIND (FA__COLUMNS == 1 && (FA__WIDEST <= 80 || FA__WIDEST > 128))
 #include <fa/kernel/attention_columns_loop.h>
 #else
@@ -43,7 +43,7 @@
 
 #include <fa/kernel/attention_walk_loop.h>
 
-/* What a worker shares: tiles, and what the mask says of the next tiles. O takes Q's place in the end. */
+/* What the warps of a worker share: tiles, and how the mask classifies the next tiles. O takes Q's place in the end. */
 typedef struct FA__LOOP(_shared) {
     FA__LOOP(_qo) qo;
     FA__LOOP(_ktile_tile) k[FA__STAGES];
@@ -59,16 +59,17 @@ enum { /* bytes of a stage */
 
 /* ---- the schedule ---- */
 
-/* Whether a maximum is large, of scores in natural units; with a bias of keys also whether there is none yet. */
+/* Whether a maximum is large, in natural units; with a key bias also whether there is none yet. */
 #define FA__FAR FA__LOOP(_softmax_far)(&state, FA__LOOP(_to_natural)(p), FA__COLUMNS == 2)
 
-/* Copies beside step `step` of Q K^T, of all parts. With two parts at head dimension 128 there are registers in the second only. */
+/* The copies issued with step `step` of Q K^T, counted over all parts. With two parts at head dimension 128 only the
+ * second has registers for them. */
 #define FA__LOAD_STEP(step, tile, stage, block) \
     if ((step) >= FA__NO_LOADS) tile(&stage, block, thread, (step) - FA__NO_LOADS, FA__PARTS * FA__QK - FA__NO_LOADS)
 #define FA__LOAD(step) \
     FA__LOAD_STEP(step, FA__LOOP(_vtile_load_part), shared->v[stage ^ 1], v_block); \
     FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
-/* The columns of half a tile that go with steps before `step` of `steps`. */
+/* How many columns of half a tile go with the steps before `step` of `steps`. */
 #define FA__SHARE(step, steps) ((step) * FA__COLS / (steps))
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
@@ -79,13 +80,13 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__PV = FA__LOOP(_pv_STEPS) * FA__PARTS / 2, /* of half a tile */
         FA__COLS = FA__LOOP(_qk_COLS) * FA__PARTS / 2,
         FA__NO_LOADS = FA__PARTS == 2 && FA__WIDEST > 96 ? FA__QK : 0,
-        /* The maximum of a tile that a mask looks at: raised where that may be, with all products before it done; or only begun,
-         * for which registers suffice before sm_90. */
+        /* Whether the maximum of a tile that a mask looks at is raised, which is possible once all products before it
+         * are done; or only begun, for which registers suffice before sm_90. */
         FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK && !(FA__BEFORE_90 && FA__WIDEST <= 128 && !FA__HAS_SCORE),
-        /* With a hook, too, it is raised wherever the hook is not left. So what is behind had it left, and no mask. */
+        /* With a hook, too, it is raised wherever the hook is not deferred. So a part found to be behind had its hook deferred, and no mask. */
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE,
-        /* Exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less, and a register.
-         * A bias of halves gains 3 to 6%, a hook of one's own 1%; before sm_90 a bias of FA_F16 would spill. */
+        /* Exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per
+         * score, and a register. A bias of halves gains 3 to 6%, a user's hook 1%; before sm_90 a bias of FA_F16 would spill. */
         FA__NEAR = FA__COLUMNS == 2 || (FA__WIDE_SCORE && !FA__LEFT_ALONE &&
                                         (FA__WIDEST <= 96 || (!FA__HAS_MASK && FA__SCORE_NEEDS != FA__NEED_BIAS)) &&
                                         !(FA__BEFORE_90 && FA_DTYPE == FA_F16 && FA__SCORE_NEEDS == FA__NEED_BIAS))
@@ -108,7 +109,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_softmax_init)(&state);
     FA__WITH_COLUMNS(FA__LOOP(_column_state) columns;)
     FA__LOOP(_walk) walk;
-    /* Half types with addresses of its own, FA_F32 without: either way fewer instances spill. */
+    /* Half types compute separate addresses for it, FA_F32 does not: either way fewer instances spill. */
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
     FA__LOOP(_walk_start)(&walk, p, box);
 #if FA__BY_WARPS
@@ -157,7 +158,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__PAIRS
         if (!FA__TWO) FA__LOOP(_ktile_split)(&shared->k[0], thread);
 #endif
-        FA__OP(barrier)(); /* K (and with two stages V) has landed for all; all have left the tile before */
+        FA__OP(barrier)(); /* K (and with two stages V) has landed for all; all are done with the tile before */
         tile = FA__LOOP(_walk_next)(&walk, p, box, FA__JUDGED(shared), thread);
         k_block.row = tile * FA_BLOCK_N;
         k_block.rows = tile >= 0 ? a->seqlen_k : 0; /* no next tile: nothing is read */
@@ -217,7 +218,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV),
                                       FA__NEAR);
             }
-            if ((FA__LOOP(_softmax_behind)(sum) || far) && (!FA__LEFT_ALONE || rest[i].hook)) { /* once more, from the product on */
+            if ((FA__LOOP(_softmax_behind)(sum) || far) && (!FA__LEFT_ALONE || rest[i].hook)) { /* once more, starting with the product */
                 int again = FA__OP(opaque)(thread);
                 FA__LOOP(_qk_zero)(&s[i]);
                 FA__WITH_COLUMNS(FA__LOOP(_multiply_columns)(&s[i], &shared->columns, p, box, key0, i, stage, again);)
@@ -260,13 +261,13 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
 #if FA__PAIRS
-        FA__LOOP(_vtile_wait)(0); /* with two stages for the next tiles, split below */
+        FA__LOOP(_vtile_wait)(0); /* with two stages: the next tiles, split below */
         if (!FA__TWO) FA__LOOP(_vtile_split)(&shared->v[0], thread);
 #else
         FA__LOOP(_pv_pack)(&weights, s[0].x);
         if (!FA__TWO) FA__LOOP(_vtile_wait)(0);
 #endif
-        if (!FA__TWO) FA__OP(barrier)(); /* V has landed for all; all have left K */
+        if (!FA__TWO) FA__OP(barrier)(); /* V has landed for all; all are done with K */
 #if FA__PAIRS
         FA__LOOP(_pv_pack)(&weights, s[0].x, &shared->v[stage], thread);
 #endif
@@ -292,9 +293,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     view.o = FA__LOOP(_out)(p, box);
     thread = FA__OP(thread_anew)();
 #endif
-    /* O leaves through a tile, so that whole rows are written. */
+    /* O is written by way of a tile, so that whole rows are stored. */
     FA__LOOP(_softmax_finish)(&state, p->scale_log2 * FA__LN_2, inverse, lse);
-    FA__OP(barrier)(); /* all have left Q */
+    FA__OP(barrier)(); /* all are done with Q */
     FA__LOOP(_pv_normalize)(&o, inverse);
     FA__LOOP(_pv_to_tile)(&o, &shared->qo.o, thread);
     FA__LOOP(_write_lse)(p, box, lse, thread);

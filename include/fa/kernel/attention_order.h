@@ -1,16 +1,17 @@
-/* attention_order.h: in which order the thread blocks of sm_90a work through the blocks of queries: static, computed from
- * the number of the thread block; or, where a mask reads memory and the user gives a workspace, by a counter in it. */
+/* attention_order.h: in which order the thread blocks of sm_90a work through the query blocks: static, computed from the
+ * number of the thread block; or, where a mask reads memory and the user gives a workspace, dynamic, by a counter in it. */
 
-/* Without a mask all blocks take as long, and go round the thread blocks one by one; so they do with a mask that leaves
- * each about as much, a window or documents, but forwards and backwards in turn, neighbours at the same time. With others, later blocks
- * mostly take longer, as under a causal mask. So a thread block takes pairs of blocks of a head, one from either end, which
- * take as long as any other pair; heads follow each other, whose K and V neighbours share in the cache. What would be
- * an incomplete last round of pairs, and one round before it, is handed out singly, the longest first, forwards and
- * backwards in turn. That comes within 1 to 3% of an even share (6% at worst, in what the tests time) without a
- * counter in memory. So are all blocks where many see nothing, causal queries before the first key: their pairs differ. */
+/* Without a mask all query blocks take equally long, and are dealt to the thread blocks in turn. So they are under a
+ * mask that leaves each about as much, a window or documents, but in rounds that go forwards and backwards alternately,
+ * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a thread
+ * block takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other,
+ * so that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
+ * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1 to 3%
+ * of an even share (6% at worst, in what the tests time) without a counter in memory. All blocks are dealt out singly
+ * where many see nothing (causal queries before the first key): their pairs differ. */
 typedef struct FA__LOOP(_order) {
-    uint32_t even; /* blocks take about as long */
-    uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads in pairs, and their pairs; other heads */
+    uint32_t even; /* blocks take about equally long */
+    uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads dealt in pairs, and their pairs; the other heads */
     fa__divider by_blocks, by_pairs, by_rest_heads;
 #if FA__COUNTED
     uint32_t *counter; /* how many blocks have been taken, beyond each thread block's first; or NULL */
@@ -59,8 +60,8 @@ typedef struct FA__LOOP(_course) {
     uint32_t pair, second, round;
 } FA__LOOP(_course);
 
-/* This thread block's item of the next round: rounds go forwards and backwards in turn. With a counter it is the next item that nobody
- * has. */
+/* This thread block's item of the next round: rounds go forwards and backwards alternately. With a counter it is the
+ * next item that nobody has taken. */
 FA__FN uint32_t FA__LOOP(_item)(const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
     uint32_t all = gridDim.x, me = blockIdx.x, round = at->round++;
 #if FA__COUNTED
@@ -96,7 +97,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
         if (!second) return FA__ATTN(__block)(p, head, block, FA_BLOCK_M);
         if (other != block) return FA__ATTN(__block)(p, head, other, FA_BLOCK_M);
     }
-    uint32_t ahead = order->front % all; /* these have had a pair more */
+    uint32_t ahead = order->front % all; /* so many thread blocks have had a pair more */
     for (;;) {
         uint32_t item = FA__LOOP(_item)(order, at);
         if (item < ahead) continue;

@@ -4,16 +4,16 @@
 #if !defined(FA__LOADER)
 #define FA__LOADER FA_BLOCK
 #endif
-#if !defined(FA__WORKER_M) /* queries of those who multiply together */
+#if !defined(FA__WORKER_M) /* queries of a worker, whose threads multiply together */
 #define FA__WORKER_M FA_BLOCK_M
 #endif
-#if !defined(FA__PART_N) /* keys whose scores are multiplied out at once */
+#if !defined(FA__PART_N) /* keys whose scores are computed at once */
 #define FA__PART_N FA_BLOCK_N
 #endif
-#if !defined(FA__BY_EIGHT) /* in an order in which a thread has eight neighbouring keys */
+#if !defined(FA__BY_EIGHT) /* 1: in an order in which a thread has eight neighbouring keys */
 #define FA__BY_EIGHT 0
 #endif
-#if !defined(FA__LEAVING_M) /* queries whose O leaves together */
+#if !defined(FA__LEAVING_M) /* queries whose O is written together */
 #define FA__LEAVING_M FA__WORKER_M
 #endif
 

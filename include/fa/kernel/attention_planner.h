@@ -1,5 +1,4 @@
-/* attention_planner.h: the warp of sm_90a that runs ahead of all others, and writes a note for each tile of keys that a block of
- * queries sees. */
+/* attention_planner.h: the warp of sm_90a that runs ahead of all others, and writes a note for each tile of keys that a query block sees. */
 
 #include <fa/kernel/attention_walk.h>
 
@@ -8,8 +7,8 @@ typedef struct FA__LOOP(_memory) {
     FA__LOOP(_shared) * shared;
 #if FA__REMEMBERS
     fa__ids of_queries; /* of the block */
-    int batch;          /* whose tiles are remembered, and */
-    uint32_t known;     /* which of a lane's, one of each 32 */
+    int batch;          /* the one whose tiles are remembered */
+    uint32_t known;     /* which of a lane's tiles are, one of each 32 */
 #endif
 } FA__LOOP(_memory);
 
@@ -23,8 +22,8 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box) {
 #endif
 }
 
-/* The class of a tile. Documents would be read again for every block of queries, 128 ids for each tile: by the planner, for which
- * all wait then. So each lane remembers, in shared memory, what it has learnt of its tiles. */
+/* The class of a tile. The ids of documents, 128 for each tile, would be read again for every query block: by the
+ * planner, while all others wait for it. So each lane remembers, in shared memory, what it has learnt of its tiles. */
 FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int tile) {
 #if FA__REMEMBERS
     fa__ids of_keys;
@@ -43,7 +42,7 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__PARA
 #endif
 }
 
-/* The next tile that holds a visible element, with its bit for masking as in a note, or -1. */
+/* The next tile that holds a visible element, with the mask bit of a note, or -1. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {
@@ -69,7 +68,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 }
 
-/* Hands out notes, in order: of each tile that the mask leaves of each block of this thread block. */
+/* Writes the notes, in order: for each query block of this thread block, one for each tile that the mask leaves. */
 FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     const FA__PARAMS *p = &launch->p;
     FA__LOOP(_course) course = {blockIdx.x, 0, 0};
@@ -90,7 +89,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             /* A block that sees no key gets one tile, all of which is masked. */
             if (word < 0) word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked);
             next = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
-            /* Consumers have most to do at a block's first tile: better one without a mask. */
+            /* Consumers have most to do at a block's first tile: better one that needs no mask. */
             if (!FA__LINES && word & FA__LOOP(_masked) && next >= 0 && !(next & FA__LOOP(_masked))) {
                 int second = word;
                 word = next;

@@ -1,18 +1,18 @@
-/* attention_rest.h: hooks that are left to the exponentials, whose instructions run under products: of the tiles that no mask looks
- * at, and with a maximum that is looked at afterwards. For the schedule for every GPU. */
+/* attention_rest.h: hooks that are deferred to the exponentials, whose instructions run under products: in tiles that
+ * no mask looks at, and with a maximum that is checked afterwards. For the schedule for every GPU. */
 
 #if FA__BY_EIGHT
 #include <fa/kernel/attention_addends.h>
 #endif
 
-/* Whether a hook is left at all. One of one's own may read memory: side by side for all scores it waits once, but column by column, among
- * products, for each (1.5 to 5 times as slow). One of arithmetic alone is 5% faster side by side up to 96, at 128 5% slower. Under a mask
- * there are no registers for that at 128, and beyond it gains less. */
+/* Whether a hook is deferred at all. A user's hook may read memory: applied to all scores at once it waits once, but column
+ * by column, among products, it waits for each (1.5 to 5 times as slow). A hook of arithmetic alone is 5% faster applied at
+ * once up to 96, at 128 5% slower. Under a mask there are no registers for that at 128, and beyond it gains less. */
 #define FA__LEAVES (FA__HAS_SCORE && (FA__SCORE_NEEDS || FA__WIDEST > 128 || (FA__WIDEST > 96 && FA__HAS_MASK)))
 
-/* What is left of the hook for a part of a tile. */
+/* What is deferred of the hook for a part of a tile. */
 typedef struct FA__LOOP(_rest) {
-    int hook; /* there is something left */
+    int hook; /* the hook is deferred */
 #if FA__BY_EIGHT
     FA__LOOP(_addends) addends;
 #elif FA__HAS_SCORE
@@ -21,8 +21,8 @@ typedef struct FA__LOOP(_rest) {
 #endif
 } FA__LOOP(_rest);
 
-/* Before the products of the part that begins at key0: decides what is left, all or nothing if it can be, and asks for what that
- * wants from memory. */
+/* Before the products of the part that begins at key0: decides what is deferred, everything possible if `all` and else
+ * nothing, and starts loading what that needs from memory. */
 FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
 #if FA__BY_EIGHT
     rest->hook = all && FA__LOOP(_fetchable)(p);
@@ -33,7 +33,7 @@ FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, f
 #endif
 }
 
-/* Hook and mask at once; nothing is left. */
+/* Applies hook and mask now; nothing is deferred. */
 FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                                  int masked, int thread) {
     FA__LOOP(_modify)(s, p, at, box, key0, masked, thread);
@@ -43,11 +43,11 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
 #endif
 }
 
-/* Behind the products: hook and mask, as far as they are not left. */
+/* After the products: applies hook and mask, unless the hook is deferred. */
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                              int masked, int thread) {
 #if FA__HAS_SCORE && !FA__BY_EIGHT
-    /* What is dropped is of key 0: there may be none where this column has its own. */
+    /* A result that will be dropped is of key 0: this column's own key may not exist. */
     rest->apart = (float)rest->hook;
     rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
     FA__UNROLL
@@ -59,9 +59,9 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS 
     if (!rest->hook) FA__LOOP(_apply_all)(rest, s, p, at, box, key0, masked, thread);
 }
 
-/* The weights of the columns from `first` up to `last`, in place of the scores; their sums are added to sum[]. No branches: where
- * nothing is left, addends are zero, and what another hook says is dropped. `near`, known to the compiler: as
- * NAME_weigh_near() of fa/softmax.h has them. */
+/* Computes the weights of the columns from `first` up to `last`, in place of the scores; their sums are added to sum[].
+ * No branches: where nothing is deferred, addends are zero, and the result of another hook is dropped. `near`, a
+ * compile-time constant: as NAME_weigh_near() of fa/softmax.h. */
 FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_softmax_state) * state, float *s,
                                   const FA__PARAMS *p, fa_index at, float *sum, int first, int last, int near) {
     (void)rest, (void)at, (void)near;

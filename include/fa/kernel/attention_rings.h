@@ -1,5 +1,5 @@
-/* attention_rings.h: what the warps of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for each direction, and the
- * notes and blocks by which the planner tells the others what is in them. */
+/* attention_rings.h: what the warps of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for
+ * each direction, and the notes and blocks by which the planner tells the others what these hold. */
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
     FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
@@ -7,7 +7,7 @@ enum {
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* What is small: barriers, notes and blocks, 1,280 bytes at most, aligned to 128; columns; what the planner remembers. */
+    /* Small data: barriers, notes and blocks, 1,280 bytes at most, aligned to 128; columns; what the planner remembers. */
     FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
@@ -17,16 +17,16 @@ enum {
 #else
     FA__LOOP(_taken) = FA__LOOP(_least),
 #endif
-    /* Where there is room, O leaves through shared memory by the copy engine, as many panels of 64 columns at once as fit. */
+    /* Where there is room, the copy engine writes O from shared memory, as many panels of 64 columns at once as fit. */
     FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
-    /* Where there is more of it, Q of the next block comes before this one is done. */
+    /* Where there is more room, Q of the next block is loaded before this block is done. */
     FA__LOOP(_q_stages) = FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
     FA__LOOP(_fit) = (FA__LOOP(_room) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
     FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
-    FA__LOOP(_blocks) = 32, /* more than there can be from a block that is being finished to one that is planned */
+    FA__LOOP(_blocks) = 32, /* more than there can be from the block being finished to the one being planned */
     FA__LOOP(_masked) = 1,
     FA__LOOP(_last) = 2,
     FA__LOOP(_first) = 4,
@@ -48,15 +48,15 @@ typedef struct FA__LOOP(_block) {
 } __attribute__((__aligned__(16))) FA__LOOP(_block);
 
 /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
- * of its block; there is none. */
+ * of its block; there are no more. */
 typedef struct FA__LOOP(_note) {
-    int word, batch, head, head_kv; /* 16 bytes, which are written and read at once */
+    int word, batch, head, head_kv; /* 16 bytes, written and read at once */
 } __attribute__((__aligned__(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
 #if FA__COLUMNS
-    /* What is the same for all tiles, and then what each tile of K has. At the beginning, since compute-sanitizer takes what wgmma reads
-     * twice for twice as much. */
+    /* First the columns that are the same for all tiles, then those of each tile of K. They are at the beginning
+     * because compute-sanitizer counts bytes that wgmma reads twice as twice as many. */
     uint4 rows[FA__LOOP(_rows)] __attribute__((__aligned__(128)));
 #endif
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */

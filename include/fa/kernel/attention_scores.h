@@ -1,10 +1,11 @@
-/* attention_scores.h: what the schedules for GPUs do with what a thread holds of a row: hook, mask and the end of the
+/* attention_scores.h: what the schedules for GPUs do with the scores that a thread holds: hook, mask and the end of the
  * sequence, before the softmax; lse, after it. */
 
-/* What scores are multiplied by to be in natural units: hooks see them so, but not what is left to the product (attention_columns.h). */
+/* The factor that brings scores to natural units. Hooks see scores in these units, so it is 1 unless a hook is left to
+ * the product (attention_columns.h). */
 FA__FN float FA__LOOP(_to_natural)(const FA__PARAMS *p) { return FA__COLUMNS ? fabsf(p->scale) : 1.0f; }
 
-/* Of fa_causal_document each score is asked only whether it is its document's: what is behind the diagonal is hidden by tiles. */
+/* For fa_causal_document each score is asked only whether it belongs to its document: keys beyond the diagonal are hidden by tiles. */
 #if FA__MASK_NEEDS & FA__WITH_CAUSAL
 #define FA__KEEP fa_document_keep
 #elif FA__HAS_MASK
@@ -36,7 +37,7 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
     return edge && key > last_key ? -INFINITY : x;
 }
 
-/* The scores of a thread; `masked` and `edge` are known to the compiler. */
+/* The scores of a thread; `masked` and `edge` are compile-time constants. */
 FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked, int edge,
                                  int thread) {
     thread = FA__OP(opaque)(thread);
@@ -56,18 +57,18 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         int offset = FA__LOOP(_qk_col_offset)(c);
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-        const float far = distance[r] + (float)offset; /* at the edge no farther than the last key, which hooks are told of */
+        const float far = distance[r] + (float)offset; /* at the edge no farther than the last key, which is the one that hooks see */
         *x = FA__LOOP(_modify_one)(*x, p, at, query[r], first + offset, edge ? fminf(far, last[r]) : far, masked, edge);
     }
 }
 
-/* Whether tiles on a band's edge are hidden by few comparisons: where a thread's columns are as in a plain product, and, since the code
- * wants registers, not for FA_F32 and FA_TF32. */
+/* Whether tiles on a band's edge are masked with few comparisons: where a thread's columns lie as in a plain product,
+ * and not for FA_F32 and FA_TF32, since the code needs registers. */
 #define FA__BANDED (FA__MASK_IS_BAND && !FA__BY_EIGHT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #if FA__BANDED
-/* Hides the keys behind the last visible one (`behind`), or before the first. `edge` is that key's column in the thread's first row, counted
- * from the thread's first column; in each row it is one further. So column c of a row and column c + 8 of the row eight further down take the
- * same comparison. */
+/* Hides the keys after the last visible one (`behind`), or before the first. `edge` is that key's column in the
+ * thread's first row, counted from the thread's first column; in each following row it is one further. So column c of a
+ * row and column c + 8 of the row eight further down need the same comparison. */
 FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
     FA__UNROLL
     for (int c = 2 - 2 * FA__LOOP(_qk_ROWS); c < FA__LOOP(_qk_COLS); c++) {
@@ -84,12 +85,12 @@ FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
 
 /* Hides what a band leaves out of a tile. */
 FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    enum { FA__FAR = 1024 }; /* keys outside the tile, which has no more: seen from any row of the box */
+    enum { FA__FAR = 1024 }; /* keys on either side of the tile, which has no more: enough for every row of the box */
     (void)p; /* for FA__USER */
     fa_range queries = box.queries;
     box.queries.end = box.queries.begin + 1;
     box.keys = fa__range(key0 - FA__FAR, fa__min(key0, INT32_MAX - FA__FAR) + FA__FAR);
-    fa_range seen = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* by the first query */
+    fa_range seen = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* what the first query sees */
     thread = FA__OP(opaque)(thread);
     int own = FA__LOOP(_qk_row)(thread, 0) - FA__LOOP(_qk_col)(thread, 0) - key0;
     if (FA__MASK_IS_BAND == 1 || seen.end < key0 + FA__PART_N) FA__LOOP(_hide_beyond)(s, seen.end - 1 + own, 1);
@@ -99,8 +100,8 @@ FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int 
 
 #include <fa/kernel/attention_documents.h>
 
-/* The scores of FA__PART_N keys from key0 on, each kind in code of its own; `masked`: the mask leaves some of them
- * out, or there are keys beyond the end. */
+/* Hook and mask for the scores of FA__PART_N keys from key0 on, each case in code of its own; `masked`: the mask leaves
+ * some of them out, or there are keys beyond the end. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
                               int thread) {
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
@@ -125,7 +126,7 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 #endif
 }
 
-/* Writes lse of the rows of a thread, from one of those who share a row. */
+/* Writes lse of a thread's rows; of the threads that share a row, one writes. */
 FA__FN void FA__LOOP(_write_lse)(const FA__PARAMS *p, fa_box box, const float *lse, int thread) {
     const fa_attention_args *a = &p->args;
     if (!a->lse || FA__LOOP(_qk_col)(thread, 0) != 0) return;

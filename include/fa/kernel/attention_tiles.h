@@ -2,12 +2,12 @@
  * head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
  *
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
- * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows a warp halve that traffic; O and
- * S take M / warps * (D_v + N) / 32 registers a thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
+ * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and
+ * S take M / warps * (D_v + N) / 32 registers per thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
  * about 210 leave the compiler enough to prefetch; two thread blocks on a multiprocessor hide each other's softmax. */
 
-/* Some hooks are left to the product of half types (attention_columns.h), where a key's number in its tile is one of FA_BF16: all else sees
- * an instance without a hook. */
+/* With half types some hooks are left to the product (attention_columns.h), where a key's number in its tile has to be
+ * exact in FA_BF16: all other code sees an instance without a hook. */
 #if FA__ARCH == FA_CPU || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || (defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256)
 #define FA__COLUMNS 0
 #elif FA__SCORE_NEEDS == FA__NEED_ALIBI
@@ -23,7 +23,7 @@
 #define FA__HAS_SCORE 0
 #define FA__SCORE_NEEDS 0
 #endif
-/* A bias comes in tiles (attention_bias_tiles.h): a hook, but none that asks for each score. */
+/* A bias is loaded in tiles (attention_bias_tiles.h): a hook, but not one that is called for each score. */
 #if FA__ARCH == 90 && FA__SCORE_NEEDS == FA__NEED_BIAS
 #define FA__BIAS_TILES 1
 #else
@@ -37,7 +37,7 @@
 #define FA__WIDEST FA_HEAD_DIM_V
 #endif
 
-/* Compiled for a GPU before sm_90, where the same instructions leave the compiler some registers less. */
+/* Compiled for a GPU before sm_90, where the same instructions leave the compiler fewer registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define FA__BEFORE_90 1
 #else
@@ -45,8 +45,8 @@
 #endif
 
 #if FA__ARCH == FA_CPU
-/* 64 rows are four vectors of AVX-512. S (16 KB) stays in the first-level cache, and the tiles, on the stack, in the
- * second-level one: 240 KB at most, together with the blocks that share them (attention_cpu.h). */
+/* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:
+ * 240 KB at most, together with the blocks that share them (attention_cpu.h). */
 #define FA__TABLE_M 64
 #if FA__WIDEST <= 192
 #define FA__TABLE_N 64
@@ -56,14 +56,13 @@
 #define FA__TABLE_WARPS 1
 #define FA__TABLE_STAGES 1
 #elif FA__ARCH == 90
-/* 64 rows a warpgroup of consumers. S takes N / 2 registers a thread, P N / 4 and O D_v / 2, of the 240 that two
- * warpgroups have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if
- * possible. More keys a step than these bring nothing (176 at 128, 80 at 256), and waste more beyond a diagonal and beyond
- * the last key. Where few keys and many want different tiles there are two kernels, FA__LONG for FA__LONG_FROM keys and
- * more. */
+/* 64 rows per consumer warpgroup. S takes N / 2 registers per thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
+ * have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if possible. More
+ * keys per step gain nothing (176 at head dimension 128, 80 at 256), and waste more beyond a diagonal and beyond the last
+ * key. Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
-/* Where a mask and a hook meet, addresses want registers: 1 if the hook may read memory, 2 if the mask may, too. */
+/* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too. */
 #if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
@@ -72,8 +71,8 @@
 #define FA__TABLE_CROWDED 2
 #endif
 #if FA__WIDEST <= 64
-/* O is small: a third warpgroup hides more of the softmax, which binds here. But 192 rows waste much of a short
- * diagonal, and what reads memory for every score, or judges tiles by it, wants more registers. */
+/* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But 192 rows waste much of a
+ * short diagonal, and code that reads memory for every score, or to classify tiles, needs more registers. */
 #if !FA__BIAS_TILES && ((FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
 #define FA__TABLE_LONG_FROM 3072
 #else
@@ -89,7 +88,7 @@
 #if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE)
 #define FA__TABLE_N 96
 #elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == 1 && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
-#define FA__TABLE_N 112 /* where 128 spill (FA__APART is another cure) */
+#define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
 #else
 #define FA__TABLE_N 128
 #endif
@@ -130,7 +129,7 @@
 #elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
-#if FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__WIDEST > 96 || FA__HAS_MASK) /* a bias on its way wants registers, too */
+#if FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__WIDEST > 96 || FA__HAS_MASK) /* a bias in flight needs registers, too */
 #define FA__TABLE_N 32
 #else
 #define FA__TABLE_N 64
@@ -165,7 +164,7 @@
 #define FA__TABLE_M 64
 #define FA__TABLE_N 32
 #define FA__TABLE_STAGES 2
-#else /* as many warps as fit in 99 KB: two leave each thread twice the copies, and their addresses */
+#else /* as many warps as fit in 99 KB: with two, each thread has twice the copies, and their addresses */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 16
 #define FA__TABLE_STAGES 1
@@ -179,7 +178,7 @@
 #if !defined(FA_BLOCK_N)
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-/* A CPU has no use for FA_WARPS and FA_STAGES; what no GPU could do is a mistake there, too. */
+/* A CPU ignores FA_WARPS and FA_STAGES; values that no GPU could use are an error there, too. */
 #if FA__ARCH == FA_CPU
 #if defined(FA_WARPS) && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32)
 FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__STR(FA_WARPS) ": 1 to 32 are possible");
@@ -188,13 +187,13 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__ST
 #define FA_WARPS 1
 #endif
 #if !defined(FA_WARPS)
-#define FA_WARPS (FA_BLOCK_M % (FA__TABLE_M / FA__TABLE_WARPS) ? FA_BLOCK_M / 16 : FA_BLOCK_M / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows a warp as the table has, or 16 */
+#define FA_WARPS (FA_BLOCK_M % (FA__TABLE_M / FA__TABLE_WARPS) ? FA_BLOCK_M / 16 : FA_BLOCK_M / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows per warp as in the table, or 16 */
 #endif
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
 #endif
-/* At most 1024: so far a band is asked for its keys beside a tile (attention_scores.h), and so far behind the last number of a query or key
- * a tile may end (check.h). */
+/* At most 1024: a band is asked for its keys that far outside a tile (attention_scores.h), and a tile may end that far
+ * beyond the last query or key (check.h). */
 #if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M + 0 > 1024 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
 FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, in parentheses if it is an expression");
 #undef FA_BLOCK_M
@@ -228,7 +227,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / 16)
 #endif
-/* Sizes of one's own may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for what is small.) */
+/* User-defined sizes may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for small data.) */
 #define FA__PANELS(cols) (((cols) + 63) / 64 * 128)
 #if FA__BIAS_TILES && FA_BLOCK_M * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_BLOCK_N)) + \
                           FA_STAGES * FA_BLOCK_N * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_HEAD_DIM_V)) > 223 * 1024
@@ -238,8 +237,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #undef FA__PANELS
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : 2) /* thread blocks of the schedule for every GPU that share a multiprocessor */
 
-/* Whether Q's fragments stay in registers: where they fit, they save reading them for every tile. Hooks, and masks that read memory, want
- * some, too. */
+/* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
+ * that read memory, need registers, too. */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                     \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
@@ -252,8 +251,8 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 /* Whether Q, K and V are split into pairs of halves (arch/sm80/tile_pairs.h). */
 #define FA__PAIRS (FA__ARCH == 80 && FA_DTYPE == FA_F32)
 
-/* Whether Q is on its way while the mask is asked for the first tile (2 to 4% where blocks of queries are short). That costs registers
- * which, before sm_90, half types at 128 have not, nor with ALiBi from 88 to 128. */
+/* Whether Q is loaded while the mask is asked for the first tile (2 to 4% faster where query blocks are short). That
+ * costs registers, which half types at head dimension 128 do not have before sm_90, nor with ALiBi from 88 to 128. */
 #if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128) && \
     !(FA__COLUMNS == 1 && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 128)
 #define FA__EARLY_Q 1
@@ -261,7 +260,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__EARLY_Q 0
 #endif
 
-/* GPUs with 99 KB of shared memory a block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
+/* GPUs with 99 KB of shared memory per block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
  * (FA__SMALL_SHARED, fa__compiled_where_small()). */
 #if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
 #define FA__STAGES 1
@@ -269,12 +268,13 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__STAGES FA_STAGES
 #endif
 
-/* Whether half types look at the maximum of a tile afterwards, which they take in halves (attention_loop.h), and in how many parts
- * Q K^T comes. Two hide all exponentials, but read Q's fragments twice where these are not kept: at 64 and 96 9 to 13% faster than a
- * maximum before them, at 128 no faster, while one is 3% faster there; at 192 and 256 7 and 4%. Hooks of some arithmetic are left
- * to the exponentials and like to be hidden, too; those of one's own, which up to 128 are left only under a mask, from 97 on, and masks
- * that read memory want the registers. So does a
- * prefix at 128 before sm_90, or with columns of a hook. */
+/* Whether half types look at the maximum of a tile only after its exponentials, taking the tile in halves
+ * (attention_loop.h), and in how many parts Q K^T is computed. Two parts hide all exponentials, but read Q's fragments
+ * twice where these are not kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at
+ * 128 no faster, while one part is 3% faster there, and 7 and 4% at 192 and 256. At 128 there are two parts for hooks
+ * of some arithmetic, which are deferred to the exponentials and gain from being hidden, too; and, for the registers,
+ * for a user's hooks (up to 128 deferred only under a mask, from 97 on), for masks that read memory, and for a prefix
+ * before sm_90 or with columns of a hook. */
 #if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1
 #else
@@ -288,11 +288,11 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__PARTS 1
 #endif
 
-/* Whether what follows from a thread block's number (its head, its queries, their addresses) is found anew where it is wanted,
- * instead of being held meanwhile: up to ten registers. With what reads memory it is 1 to 8% faster than the spills that it saves,
- * with a causal mask and a hook 1% faster to 5% slower. So for pairs of halves before sm_90, or where a mask meets a hook, except
- * those that need no cure; for masks that read memory, of 32-bit types, with a bias, or before sm_90; for what would spill of half
- * types up to 128; and for columns of a hook before sm_90. */
+/* Whether values that follow from a thread block's number (its head, its queries, their addresses) are recomputed where they
+ * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
+ * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for pairs of halves
+ * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
+ * with a bias, or before sm_90; for half types up to 128 that would spill; and for columns of a hook before sm_90. */
 #define FA__ANEW_HOOK                                                                  \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                  \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) ||   \

@@ -1,10 +1,10 @@
-/* attention_walk.h: the walk over the tiles of keys of a block of queries, as far as the schedules for GPUs share it. */
+/* attention_walk.h: the walk over the tiles of keys of a query block, as far as the schedules for GPUs share it. */
 
 typedef struct FA__LOOP(_walk) {
-    int begin, count;     /* tiles: the first; all */
+    int begin, count;     /* tiles: the first; how many */
     int word;             /* how many come before the 32 that are being consumed */
     int diagonal;         /* how many come before the diagonal */
-    uint32_t visit, full; /* a bit for each of those 32: it is to come; the mask leaves all of it */
+    uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
     int masked;           /* the latest tile is one that the mask looks at */
 } FA__LOOP(_walk);
 
@@ -19,12 +19,12 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
     walk->masked = 0;
 }
 
-/* The order of the tiles: as they are; or from the diagonal to the first, and then those behind it. */
+/* The order of the tiles: ascending; or from the diagonal back to the first, and then those beyond the diagonal. */
 FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
     return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
 }
 
-/* The next of the 32, of which there is one. */
+/* The next of the 32 tiles; there must be one. */
 FA__FN int FA__LOOP(_walk_take)(FA__LOOP(_walk) * walk) {
     int bit = FA__OP(lowest_bit)(walk->visit);
     walk->visit &= walk->visit - 1;

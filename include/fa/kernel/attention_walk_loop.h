@@ -1,9 +1,9 @@
-/* attention_walk_loop.h: which tile comes next in the schedule for every GPU. All threads of a block judge tiles together. */
+/* attention_walk_loop.h: which tile comes next in the schedule for every GPU. All threads of a block classify tiles together. */
 #include <fa/kernel/attention_walk.h>
 
-/* Tiles are judged as many at once as there are threads; those of a band one by one, where that saves registers; the first of documents
- * by warps whose lanes look at ids together, and eight times as many: for that registers suffice where O is narrow, with two stages (but
- * not before sm_90 with a bias at 128). */
+/* As many tiles are classified at once as there are threads; those of a band one by one, where that saves registers;
+ * the first ones of documents by warps whose lanes look at ids together, and eight times as many: registers suffice for
+ * that where O is narrow, with two stages (but not before sm_90 with a bias at 128). */
 #define FA__WORDS                                                                                            \
     (FA__MASK_NEEDS & FA__NEED_DOCUMENT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__WIDEST <= 192 \
          ? 8 * FA_WARPS                                                                                     \
@@ -13,12 +13,12 @@
      !(FA__BEFORE_90 && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 && FA__WIDEST <= 128))
 #define FA__JUDGES_MANY (FA__HAS_MASK && !(FA__MASK_IS_BAND && (FA__AFTERWARDS || (FA__ANEW && FA__HAS_SCORE && !FA__BEFORE_90))))
 
-/* The block of queries, from the number of the thread block (FA__ANEW). */
+/* The query block, recomputed from the number of the thread block (FA__ANEW). */
 FA__FN fa_box FA__LOOP(_box_anew)(const FA__PARAMS *p) {
     return FA__ATTN(__box)(p, (uint32_t)FA__OP(block_anew)(), FA_BLOCK_M);
 }
 
-/* What the mask says of the next tiles, in shared memory: of one size for each way to judge them, since the host does not know the target. */
+/* The classes of the next tiles, in shared memory: of one size whichever way they are found, since the host does not know the target. */
 typedef struct FA__LOOP(_judged) {
     uint32_t visit[FA__WORDS], full[FA__WORDS];
 } FA__LOOP(_judged);
@@ -29,8 +29,8 @@ typedef struct FA__LOOP(_judged) {
 #endif
 
 #if FA__BY_WARPS
-/* The classes of the walk's first tiles, as many as there are bits in FA__WORDS. A tile's ids are looked at by all lanes of a warp, side
- * by side, where a lane by itself would read them far apart. All lanes go round as often as each other: redux waits for all. */
+/* The classes of the walk's first tiles, as many as there are bits in FA__WORDS. All lanes of a warp look at a tile's ids side by
+ * side; a lane by itself would read them far apart. All lanes make the same number of iterations: redux waits for all. */
 FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box,
                                    FA__LOOP(_judged) * judged, int thread) {
     enum { FA__BATCH = 8 }; /* tiles whose loads do not wait for each other */
@@ -72,7 +72,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
                                 int thread) {
 #if FA__JUDGES_MANY
     while (!walk->visit) {
-#if FA__ANEW /* what was known of the walk besides the next tiles, too */
+#if FA__ANEW /* what was known of the walk besides the next tiles is recomputed, too */
         FA__LOOP(_walk) start;
         box = FA__LOOP(_box_anew)(p);
         FA__LOOP(_walk_start)(&start, p, box);

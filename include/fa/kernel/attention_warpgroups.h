@@ -3,13 +3,13 @@
  *
  * One thread block stays on each multiprocessor and works through its share of the blocks of FA_BLOCK_M queries. A
  * warp, the planner, runs ahead and writes a note for each tile of keys: which, whether the mask must look at it,
- * whether it is the first or last of its block. A thread each follows the notes for Q, K and V, and has the copy
- * engine bring them into rings of buffers. FA_WARPS / 4 warpgroups of consumers take 64 queries each and read the same
+ * whether it is the first or last of its block. One thread each for Q, K and V follows the notes and has the copy
+ * engine bring tiles into a ring of buffers. FA_WARPS / 4 consumer warpgroups take 64 queries each and read the same
  * tiles.
  *
- * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run while
- * P V does; its exponentials, after that, while other warpgroups' products do. The stream of tiles does not break between blocks: S'
- * then belongs to the next block, whose Q came while this one was computed, and O leaves under the next products.
+ * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
+ * P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between blocks: S'
+ * then belongs to the next block, whose Q was loaded while this one was computed, and O is written under the next products.
  *
  * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
  * warp, and no product, nor a definition of its registers, under a condition. So the very first step multiplies a P
@@ -18,8 +18,8 @@
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
-/* Consumers; whether they take turns; and what they and the producers get of the registers that a launch gives each
- * thread, 168 with two warpgroups of consumers and 128 with three: more in all would be waited for forever. */
+/* Consumer warpgroups; whether they take turns; and the registers per thread of consumers and producers. A launch gives
+ * each thread 168 with two consumer warpgroups and 128 with three: a request for more in all would wait forever. */
 #if FA_WARPS == 12
 #define FA__GROUPS 3
 #define FA__TURNS 1
@@ -36,7 +36,7 @@
 #if !FA__HAS_MASK
 #define FA__REGISTERS 240
 #define FA__PRODUCER_REGISTERS 24
-#elif FA__MASK_IS_BAND /* the planner judges tiles */
+#elif FA__MASK_IS_BAND /* the planner classifies tiles */
 #define FA__REGISTERS 232
 #define FA__PRODUCER_REGISTERS 40
 #else /* and may read memory */
@@ -45,45 +45,43 @@
 #endif
 #endif
 
-/* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum says that it has to be
- * (fa/softmax.h, NAME_behind()). The latter wants registers. */
+/* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
+ * is needed (fa/softmax.h, NAME_behind()). The latter needs registers. */
 #define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == 1 && !FA__LINES))
 
-/* Whether a block's first maximum is that of a quarter of its columns, and looked at afterwards like the others. With hooks that
- * spills. */
+/* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others. With hooks that spills. */
 #define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
 
-/* Whether exponents are computed as if no maximum were large, and where one is, once more: an instruction a score less. */
+/* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
 #define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
 
-/* Whether it is asked only when a maximum changes whether it is large, or not there yet: 1 to 2% faster, but with hooks of one's own, at
- * head dimension 128, 10% slower, because the assembler orders the exponentials otherwise. */
+/* Whether a maximum is tested for being large, or not there yet, only when it changes: 1 to 2% faster, but with a
+ * user's hook at head dimension 128 10% slower, because the assembler orders the exponentials differently. */
 #define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 64))
 
 #define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
 
-/* Whether the planner remembers what it has learnt of tiles of keys, each lane of the same ones for every block. */
+/* Whether the planner remembers what it has learnt of tiles of keys, each lane for the same tiles in every block. */
 #define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)
 
-/* With ALiBi tiles come from the diagonal outwards, so that the maximum does not grow from tile to tile; but not where they are
- * remembered. */
+/* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile; but
+ * not where tiles are remembered. */
 #define FA__LINES (FA__COLUMNS == 1 && !FA__REMEMBERS)
 
-/* Whether a tile of keys that is not there before the exponentials is waited for behind them, which also lets the assembler begin
- * with them while P V runs: no branch is in between. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
+/* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
+ * the assembler can then also begin them while P V runs. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
 #define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HOOKED))
 
-/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster where a mask is, and there are two
- * warpgroups. */
+/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
 #define FA__COLUMNS_LATE (FA__GROUPS < 3)
 
-/* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins with so many while P V runs
- * that it spills. 3 to 9% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
+/* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins so many of them while
+ * P V runs that it spills. 3 to 9% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
 #define FA__APART (FA__GROUPS == 3 && !FA__HAS_SCORE && (FA_HEAD_DIM_V <= 40 || FA_BLOCK_N < 128))
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
-#define FA__LEAVING_M 16 /* a warp's */
+#define FA__LEAVING_M 16 /* rows of O that a warp writes */
 #undef FA_WARPS
 #define FA_WARPS 4
 #include <fa/kernel/attention_parts.h>
@@ -109,7 +107,7 @@ typedef struct FA__LOOP(_launch) {
     FA__LOOP(_order) order;
 } FA__LOOP(_launch);
 
-/* ---- the producers: a warp that plans, and a thread each for Q, K (with biases of keys a warp) and V ---- */
+/* ---- the producers: a warp that plans, and one thread each for Q, K (a whole warp with key biases) and V ---- */
 
 #include <fa/kernel/attention_planner.h>
 
@@ -121,7 +119,7 @@ typedef struct FA__LOOP(_launch) {
         load; \
     } while (0)
 
-/* Follows the notes, and brings each tile of K once a buffer is free, and then the tile of a bias; biases of keys, by all lanes of the warp. */
+/* Follows the notes, and brings each tile of K once a buffer is free, and then the tile of a bias; all lanes of the warp load key biases. */
 FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0};
 #if FA__COLUMNS == 2
@@ -170,7 +168,7 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_note) note = shared->note[at.slot];
         if (note.word & FA__LOOP(_end)) return;
         FA__LOOP(_wait_free)(shared->of_v, to);
-        /* All threads that had the tile there have read its note. */
+        /* All threads that used the tile there have read its note. */
         if (count >= FA_STAGES) FA__LOOP(_release)(shared->of_notes, (count - FA_STAGES) % FA__LOOP(_notes));
         FA__LOOP(_vtile_source)
         from = {&launch->v, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
@@ -179,7 +177,7 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_advance)(&at, FA__LOOP(_notes));
     }
 }
-/* The Q of each block, to each warpgroup that is done with the one before; in the end the word that there is none. */
+/* Brings the Q of each block to each warpgroup that is done with the one before; at the end passes on that there is none. */
 FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0};
     for (int count = 0;;) {
@@ -218,7 +216,7 @@ typedef struct FA__LOOP(_consumer) {
     int note, coming;                            /* their notes; coming is not known before a block's first tile */
     int q_slot;                                  /* where Q of the latest block is */
     int notes, blocks;                           /* how many have been read */
-    int begun, summed;                           /* there is a current tile; O has some of its block */
+    int begun, summed;                           /* there is a current tile; O holds some of its block */
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_pv_a) weights;
@@ -243,7 +241,7 @@ typedef struct FA__LOOP(_consumer) {
     ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
-/* This warpgroup's part of the block that is `back` before the latest. */
+/* This warpgroup's part of the block that is `back` blocks before the latest. */
 FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
@@ -253,7 +251,7 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
     return box;
 }
 
-/* The next tile's note, which is good once the tile is there; and that it has been read. */
+/* The next tile's note, which is valid once the tile has landed; and marking it as read. */
 FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->notes].word; }
 FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
     c->coming = fa_sm90_uniform(word);
@@ -303,7 +301,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
 }
 
-/* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that there are. */
+/* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that exist. */
 FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, int thread) {
     enum { FA__AT_ONCE = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
     int warp = fa_sm90_uniform(thread / 32);
@@ -325,11 +323,11 @@ FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_h
     }
 }
 
-/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes it, and lse. It is rounded first, as a
- * whole: what it takes to write it then runs on half the registers. */
+/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes O and lse. O is rounded
+ * first, as a whole, so that writing it takes half the registers. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     fa_box box = FA__LOOP(_part)(c, 1);
-    int thread = FA__OP(opaque)(c->thread); /* addresses are not worth registers in between */
+    int thread = FA__OP(opaque)(c->thread); /* addresses are recomputed here: they are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
     FA__LOOP(_pv_normalize)(&c->o, inverse);
@@ -373,7 +371,7 @@ FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) 
     }
 }
 
-/* The weights of the current tile, packed, and their sums. The scores stay. `near`: as if no maximum were large. */
+/* Computes the weights of the current tile, packed, and their sums; the scores are kept. `near`: as if no maximum were large. */
 FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
     float weights[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS)];
     if (near) FA__LOOP(_softmax_weigh_near)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
@@ -381,8 +379,8 @@ FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
     FA__LOOP(_pv_pack)(&c->weights, weights);
 }
 
-/* Ends a step at the beginning of the next one: there the assembler leaves the exponentials where they are, behind the wait for
- * P V. Weighs the current tile once more if its maximum was found to be behind. */
+/* Completes a step at the beginning of the next one: here the assembler leaves the exponentials where they are, after
+ * the wait for P V. Recomputes the weights of the current tile if its maximum was found to be behind. */
 FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
     if (c->behind) {
         float alpha[FA__LOOP(_qk_ROWS)];
@@ -395,12 +393,11 @@ FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += c->sum[r];
 }
 
-/* Nothing to a warp that is together, but the assembler orders its instructions otherwise around it. Where there is one now was found
- * by counting clocks: 1 to 3% fewer at head dimensions 64 and 128. */
+/* A no-op for a converged warp, but the assembler orders instructions differently around it. The places of these marks
+ * were found by counting clocks: 1 to 3% fewer at head dimensions 64 and 128. */
 FA__FN void FA__LOOP(_mark)(void) { fa_sm90_warp_barrier(); }
 
-/* A step: P V of the current tile, Q K^T and the softmax of the next one. If it is plain, both are of one block, and no
- * mask looks at the next one. */
+/* A step: P V of the current tile, Q K^T and the softmax of the next one. `plain`: both are of one block, and no mask looks at the next one. */
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last), v_slot = c->current.slot;
@@ -463,7 +460,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), plain || c->begun); /* by all: their notes, too */
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), plain || c->begun); /* by all threads, which frees their notes, too */
     if (FA__APART) fa_sm90_keep_apart(c->thread);
     FA__LOOP(_weigh)(c, FA__NEAR);
     c->behind = !FA__LOOKS_FIRST &&

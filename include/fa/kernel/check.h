@@ -23,7 +23,7 @@ typedef struct fa__instance {
         if (!(condition)) return FA__FAIL(FA_ERROR_ARGUMENT, __VA_ARGS__);                     \
     } while (0)
 
-/* More elements than any address space has room for: what is computed of their number may not fit in 64 bits. */
+/* More elements than any address space has room for: numbers computed from their count may not fit in 64 bits. */
 static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
 
 static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *which, int64_t stride, int size,
@@ -64,7 +64,7 @@ static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char 
     return FA_OK;
 }
 
-/* That a written tensor has no row that some steps along one stride reach, and one step along another, too. */
+/* Checks that no row of a written tensor is reached both by some steps along one stride and by one step along another. */
 static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
     const fa__stride_use all[] = FA__STRIDES(t, batch, heads, seqlen);
     if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
@@ -87,7 +87,7 @@ static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, 
 }
 
 static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, const fa_attention_args *a) {
-    enum { FA__LONGEST = INT32_MAX - 1023 }; /* the end of a tile that holds the last of them is an int, too */
+    enum { FA__LONGEST = INT32_MAX - 1023 }; /* the end of the tile that holds the last one must be an int, too */
     fa_status status;
     FA__CHECK(a, "%s: args is NULL: point it to an fa_attention_args", of->name);
     FA__CHECK(a->batch >= 0, "%s: batch is %d: 0 or more is needed", of->name, a->batch);

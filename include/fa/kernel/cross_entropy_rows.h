@@ -2,7 +2,7 @@
  *
  * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(z - largest) (Milakov and
  * Gimelshein, arXiv 1805.02867), and the sum of z for label smoothing; nothing is kept. One thread of the team reads the
- * logit of the target by itself. Backward: with lse known, elements do not wait for each other. */
+ * logit of the target by itself. Backward: with lse known, elements are independent of each other. */
 
 #if FA__LANES == 1
 #include <fa/kernel/rows_near.h>
@@ -16,7 +16,7 @@ typedef struct FA__LOOP(_seen) {
 } FA__LOOP(_seen);
 
 #if FA__LANES > 1
-/* A piece, which is under way: while it is looked at, the next one is started: `full`, or what there is of it. Without a soft
+/* A piece, which is in flight: while it is used, the next one is started: `full`, or what there is of it. Without a soft
  * cap and without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and
  * what the rounding of `offset` loses is in a factor. */
 FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int full) {

@@ -71,9 +71,9 @@ FA__CALLED cudaError_t fa__most_shared(int *device, int *most) {
     cudaError_t error = cudaGetDevice(device);
     return error == cudaSuccess ? cudaDeviceGetAttribute(most, cudaDevAttrMaxSharedMemoryPerBlockOptin, *device) : error;
 }
-/* Allows a kernel, which has no other, that much dynamic shared memory: all that there is, not what a launch needs, because the call of
- * another thread, which needs less, may come between this and the launch. By the driver's function, because cudaFuncSetAttribute() clears an error of the caller's that he
- * has not looked at yet. */
+/* Allows a kernel without static shared memory `most` bytes of dynamic shared memory: all that there is, not what a
+ * launch needs, because a call in another thread, which needs less, may come between this and the launch. Uses the
+ * driver's function, because cudaFuncSetAttribute() would clear an error that the caller has not looked at yet. */
 FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int most) {
     enum { FA__MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }; /* of CUfunction_attribute */
     typedef int (*set_attribute)(void *function, int attribute, int value);

@@ -13,7 +13,7 @@ FA__REQUIRE(0, "FA_WEIGHT_DTYPE, the type of the weights, is " FA__STR(FA_WEIGHT
 
 /* What a row function is given. */
 #define FA__PARAMS FA__ROWS(__params)
-typedef struct FA__PARAMS { /* what a forward looks at lies together: constants are fetched from memory, too */
+typedef struct FA__PARAMS { /* what a forward reads lies together: constants are fetched from memory, too */
     fa__rows rows;
     fa_matrix x, residual, sum, y;           /* `sum` of the backward: what was normalised */
     const void *gamma, *beta;
@@ -72,7 +72,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     FA__CHECK(a->eps >= 0.0f && a->eps < INFINITY, "%s: eps is %g: a finite number from 0 on is needed, such as 1e-5", name, (double)a->eps);
     FA__CHECK(a->dropout >= 0.0f && a->dropout <= 1.0f, "%s: dropout is %g: a probability from 0 to 1 is needed", name,
               (double)a->dropout);
-    const int summed = a->dropout > 0.0f || a->residual.data; /* then the backward cannot do with x */
+    const int summed = a->dropout > 0.0f || a->residual.data; /* then x is not enough for the backward */
     const int source_is_sum = a->sum.data != NULL;
     int even;
     FA__CHECK(a->rows == 0 || a->cols == 0 || !backward || !summed || source_is_sum,
@@ -115,7 +115,7 @@ FA_API fa_status FA__ROWS(_backward)(const FA__NORM_ARGS *args, fa_stream stream
     fa_status status = FA__ROWS(__params_of)(&p, args, 1);
     if (status != FA_OK || p.rows.cols == 0 || (p.rows.rows == 0 && !p.sums.wanted)) return status;
     if ((status = FA__ROWS(__deal)(&p)) != FA_OK) return status;
-    /* If any is needed, then what NAME_workspace() says, which is enough. */
+    /* If any is needed, ask for what NAME_workspace() says, which is enough. */
     const size_t needed = fa__sums_bytes(&p.sums, &p.rows), enough = needed > 0 ? FA__ROWS(_workspace)(args) : 0;
     status = fa__check_workspace(FA__ROWS_CALL(1), FA__STR(FA__ROWS(_workspace)), args->workspace, args->workspace_bytes,
                                  needed > enough ? needed : enough);
@@ -138,7 +138,7 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
     size_t most = 0;
-    for (int way = 0; way < 3; way++) { /* whatever the matrices look like, and without statistics */
+    for (int way = 0; way < 3; way++) { /* for all layouts of the matrices, and without statistics */
         p.rows.even = way > 0 && args->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
         p.plain = way > 1;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;

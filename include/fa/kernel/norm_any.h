@@ -1,9 +1,8 @@
-/* norm_any.h: norm_rows.h for rows that begin anywhere and have any length (GPU). Rows are copied into shared memory by vectors of 16
- * bytes, from the one in which a row begins to the one in which it ends. A thread has the same columns in every row: its vectors begin at
- * multiples of 16 bytes from column 0, not at those of memory, and are made of two of these. Results go by way of shared memory, too, unless they lie
- * on boundaries.
- * Everything is in loops, and once: this is not the way of most rows, and is compiled with every instance.
- */
+/* norm_any.h: norm_rows.h for rows that begin anywhere and have any length (GPU). Rows are copied into shared memory by
+ * vectors of 16 bytes, from the one in which a row begins to the one in which it ends. A thread has the same columns in
+ * every row: its vectors begin at multiples of 16 bytes from column 0, not at those of memory, and each is assembled
+ * from two of these. Results go by way of shared memory, too, unless they are aligned to 16 bytes. All code is in
+ * loops, and there only once: few rows take this way, but it is compiled with every instance. */
 enum { FA__LOOP(_VECTOR) = 16 / (int)sizeof(FA__ELEMENT) };
 
 /* The threads of a block that share a row. */
@@ -21,7 +20,7 @@ FA__FN void FA__LOOP(_meet)(const FA__LOOP(_crew) * c) {
     else fa_sm80_warp_barrier();
 }
 
-/* Some columns of a row: where they are in memory, bytes from a boundary of 16 bytes on, and where they end. */
+/* Some columns of a row: where they begin in memory, in bytes from a boundary of 16 bytes, and where they end. */
 typedef struct FA__LOOP(_span) {
     char *from; /* the boundary */
     int phase, bytes, careful;
@@ -42,8 +41,8 @@ FA__FN void FA__LOOP(_copy)(void *to, const void *from, int at, int end) {
     FA__ROLL
     for (; at < end; at += (int)sizeof(FA__ELEMENT)) *(FA__ELEMENT *)((char *)to + at) = *(const FA__ELEMENT *)((const char *)from + at);
 }
-/* Starts copying them. The last vector ends where they do: not in the last rows of a matrix, of which compute-sanitizer would see all 16 bytes
- * read; there its elements are copied one by one. */
+/* Starts copying them. The copy of the last vector ends where they do; but not in the last rows of a matrix, where
+ * compute-sanitizer would see all 16 bytes read: there its elements are copied one by one. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uint64_t policy, const FA__LOOP(_crew) * c) {
     FA__ROLL
     for (int at = 16 * c->thread; at < s->bytes; at += 16 * c->threads) {
@@ -52,8 +51,8 @@ FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uin
         else fa_sm80_copy16_of(fa_sm80_shared_address(slot + at), s->from + at, left, policy);
     }
 }
-/* Vector `v` of the columns of a slot, of which `left` are left from there on; what is behind them is `missing`. Without any it is the first one:
- * behind a slot another may be written. */
+/* Vector `v` of a slot's columns, of which `left` remain from there on; elements after these become `missing`. If none
+ * remain the first vector is read: what follows a slot may be being written. */
 FA__FN void FA__LOOP(_see)(float *x, const unsigned char *slot, int v, int phase, int left, float missing) {
     const uint4 *from = (const uint4 *)slot + (left > 0 ? v : 0);
     uint4 word = from[0];
@@ -68,7 +67,7 @@ FA__FN void FA__LOOP(_see)(float *x, const unsigned char *slot, int v, int phase
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_VECTOR); i++) x[i] = i < left ? x[i] : missing;
 }
-/* Writes vector `v` of a span: into a slot, unless it is a whole vector of memory; and then what is in the slot. */
+/* Writes vector `v` of a span: into a slot, unless it is a whole aligned vector of memory. FA__LOOP(_send) then writes what is in the slot. */
 FA__FN void FA__LOOP(_show)(unsigned char *slot, const FA__LOOP(_span) * s, int v, const float *x) {
     uint32_t raw[4];
     FA__LOOP(_row__pack)(raw, x);
@@ -116,7 +115,7 @@ FA__FN void FA__LOOP(_weights)(float *w, const void *row, int64_t col, int left,
     for (int i = 0; i < FA__LOOP(_VECTOR); i++)
         if (i < left) w[i] = fa_load_element(from, i, FA_WEIGHT_DTYPE);
 }
-/* Makes those of some elements 0 that are dropped, of which the first one is number `first` of its tensor. A thread has those of a counter. */
+/* Sets the dropped ones of some elements to 0, of which the first is number `first` of its tensor. A thread has the elements of a counter. */
 FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_t first, int count, const FA__LOOP(_crew) * c) {
     FA__ROLL
     for (int i = 4 * c->thread - (int)(first % 4); i < count; i += 4 * c->threads) {
@@ -127,10 +126,11 @@ FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_
     }
 }
 
-/* A row is looked at once for its statistics, and once for its results. A thread's squares are about the mean of its first vector: what it sees
- * may be far from 0, but not far from that beside its own spread. The row's columns are in shared memory, those of each block of a cluster; or as
- * many as there is room for at a time, which are copied anew for each look. With p->first_pass it is what a backward of several segments
- * needs to know of the whole row, its means of w and of w n: x is then what was normalised, and the residual d_y. */
+/* One pass over a row is for its statistics, and one for its results. A thread's squares are about the mean of its first
+ * vector: its elements may be far from 0, but are not far from that mean compared with their own spread. The row's
+ * columns are in shared memory, a share in each block of a cluster; or as many as there is room for at a time, copied
+ * anew for each pass. With p->first_pass it finds what a backward of several segments needs to know of the whole row,
+ * its means of w and of w n: x is then what was normalised, and the residual d_y. */
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__MEAN = 0, FA__SQUARES, FA__RESULTS };
     const FA__LOOP(_crew) crew = FA__LOOP(_crew_of)(team);
@@ -210,7 +210,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             if (look == FA__RESULTS && p->sum.data) FA__LOOP(_send)(of_sum, &sum_span, &crew);
             if (look == FA__RESULTS && p->y.data) FA__LOOP(_send)(of_y, &y_span, &crew);
         } while ((from += p->rows.chunk) < stop);
-        fresh = p->rows.chunk < share; /* each look brings them anew */
+        fresh = p->rows.chunk < share; /* each pass copies them anew */
         if (look == FA__RESULTS) return;
         if (look == FA__MEAN && number > 0.0f) { /* a thread's own mean, and the squares about that */
             const float off = fabsf(middle) < INFINITY ? sum * fa__reciprocal(number) : 0.0f; /* an infinite mean, not NaN, if a number is */
@@ -237,7 +237,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 }
 
-/* A worker's rows, and of these the columns of a segment, of which a thread has a vector. The next row is under way while one is looked at. */
+/* A worker's rows, and of these the columns of a segment, of which a thread has a vector. The next row is in flight while one is used. */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t segment, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__ALL = FA__SUMS * FA__LENGTH };
     const FA__LOOP(_crew) crew = FA__LOOP(_crew_of)(team);

@@ -1,8 +1,8 @@
 /* norm_even.h: the forward of norm_rows.h for rows of whole vectors (FA_WHOLE 2), which threads hold in registers (GPU).
  *
- * Each warp finds its mean and the squares about that, and one barrier later all warps know those of the row. What counts where rows
- * are many is instructions: there are 30 slots for each element that is read and written, and 60 with a residual and a sum. Where they
- * are few it is latency: that of memory, of the row and of its weights, shall be seen once.
+ * Each warp finds its mean and the squares about that, and one barrier later all warps know those of the row. Where rows are many,
+ * instructions are the limit: there are 30 issue slots for each element that is read and written, and 60 with a residual and a sum. Where
+ * they are few, latency is: that of memory, for the row and its weights, should be exposed only once.
  */
 
 FA__FN FA__LOOP(_row_view) FA__LOOP(_whole)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
@@ -32,7 +32,7 @@ FA__FN void FA__LOOP(_weights)(float *gamma, float *beta, const FA__PARAMS *p, c
     }
 }
 
-/* The weights of all columns into the second-level cache, by a block. */
+/* Prefetches the weights of all columns into the L2 cache, by a block. */
 FA__FN void FA__LOOP(_ask_for_weights)(const FA__PARAMS *p) {
     const int64_t bytes = p->rows.cols * fa_dtype_bytes(FA_WEIGHT_DTYPE);
     FA__ROLL
@@ -46,13 +46,13 @@ FA__FN void FA__LOOP(_ask_for_weights)(const FA__PARAMS *p) {
  * once for all of them. */
 enum { FA__LOOP(_ABREAST) = FA__ABREAST };
 FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
-    /* Words are kept where registers do not do for floats, and where these are made twice only. */
+    /* Words are kept where there are no registers for floats, and where floats are made only twice. */
     enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
     const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
-    /* What is plain in two halves, by code that is there once: the second one takes the place of the first. */
+    /* Plain rows are done in two halves, by code that is there once: the second half takes the place of the first. */
     const int turns = plain ? 2 : 1, together = FA__HELD_PIECES / turns;
-    /* Where registers do, the first half's weights are asked for together with the row, and the others' as soon as these are used: the
-     * latency of memory is seen once. Else the first block asks for all of them, so that the second-level cache has them in time. */
+    /* Where registers suffice, the first half's weights are loaded together with the row, and the others as soon as these are used:
+     * the latency of memory is exposed once. Else the first block prefetches all of them, so that the L2 cache has them in time. */
     const int early = plain && FA_WEIGHT_DTYPE == FA_F32 && FA__HELD_PIECES == 4 && (!FA__CENTERED || FA__ABREAST > 1 || FA__LENGTH <= 4);
     float kept[FA__ABREAST][FA__FLOATS], gamma[FA__FLOATS], beta[FA__FLOATS]; /* weights: of a piece, or of half of them */
     float middle[FA__ABREAST], squares[FA__ABREAST]; /* sums first */
@@ -113,7 +113,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
             float *x = kept[r] + (words ? 0 : piece * FA__LENGTH);
             if (words) FA__LOOP(_row_get)(x, &from[r].held, &from[r].x, piece);
-            /* What is none of the row is 0, and adds nothing. */
+            /* Elements outside the row are 0, and add nothing. */
             FA__UNROLL
             for (int i = 0; i < FA__LENGTH; i++) {
                 x[i] -= piece * FA__LOOP(_row_VECTORS) + i / FA__LOOP(_row_VECTOR) < mine ? middle[r] : 0.0f;

@@ -52,7 +52,7 @@ FA__FN FA__CPU_OP(vec) FA__LOOP(_gradient_of)(FA__CPU_OP(vec) * wn, FA__CPU_OP(v
     if (FA__CENTERED) *w += d_y;
     return FA__CPU_OP(fma)(off, f->of_wn, FA__CPU_OP(fma)(d_n, *(const FA__CPU_OP(any) *)gamma, f->of_w));
 }
-/* Asks for a block of what comes later. */
+/* Prefetches a block of the later row. */
 FA__FN void FA__LOOP(_ask_terms)(const FA__LOOP(_terms) * of, int i) {
     const uintptr_t at = (uintptr_t)i * sizeof(FA__ELEMENT);
     if (!of->next_s) return;
@@ -80,7 +80,7 @@ FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn,
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const int by_unit = fa__cpu_rounds_bf16(), blocks = real / FA__AT_ONCE * FA__AT_ONCE;
     const FA__LOOP(_spread) spread = FA__LOOP(_spread_of)(f);
-    const float *old_wn = sum_wn ? sum_wn : gamma, *old_w = sum_w ? sum_w : gamma; /* nobody looks at what becomes of gamma */
+    const float *old_wn = sum_wn ? sum_wn : gamma, *old_w = sum_w ? sum_w : gamma; /* what is computed from gamma is not used */
     const FA__LOOP(_terms) terms = *of;
     for (int i = 0; i < blocks; i += FA__AT_ONCE) {
         FA__CPU_OP(vec) s[FA__VECTORS], wn[FA__VECTORS], w[FA__VECTORS];
@@ -116,8 +116,8 @@ FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn,
 /* Two rows of halves at a time, where there are registers for it: the sums of columns are loaded and stored once. */
 enum { FA__LOOP(_PAIRS) = FA__LOOP(_row_LANES) == 16 && sizeof(FA__ELEMENT) == 2 };
 
-/* The blocks of a piece of two rows, as above. What comes later is asked for of one row after the other, and what is written goes to memory one
- * after the other, the second by way of left[], since memory takes lines of two rows by turns later than that. */
+/* The blocks of a piece of two rows, as above. Later rows are prefetched one after the other, and results go to memory
+ * one row after the other, the second by way of left[], since memory takes lines of two rows by turns later than that. */
 FA__FN_CALLED void FA__LOOP(_gradient_two)(FA__ELEMENT *const to[2], float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma, int blocks,
                                            const FA__LOOP(_flight) * f, int streamed) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };

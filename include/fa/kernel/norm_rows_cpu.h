@@ -1,5 +1,5 @@
-/* norm_rows_cpu.h: the forward of norm_rows.h on the CPU, where every pass over a row takes its time: one finds what has to be known of all
- * of it, and one does the rest, both from memory into registers and back. The backward is in norm_gradient_cpu.h. */
+/* norm_rows_cpu.h: the forward of norm_rows.h on the CPU, where every pass over a row costs time: one finds what has to be known of
+ * all of it, and one does the rest, both from memory into registers and back. The backward is in norm_gradient_cpu.h. */
 
 /* Where an element is; NULL if there is no such matrix. */
 FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t col) {
@@ -8,8 +8,8 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
 
 /* ---- forward, where nothing is dropped, and elements are widened by instructions ----
  *
- * A row is looked at twice, and stays what it is in memory: halves take half of the room in caches that floats do, and are widened
- * once more in less time than floats are stored and loaded. */
+ * A row is read twice, and stays as it is in memory: halves take half the room of floats in caches, and are widened again in
+ * less time than floats are stored and loaded. */
 
 /* The sums of all s - pivot and of their squares: of 16 elements they are near the mean if rows are anything like what norms are
  * made for. */
@@ -67,7 +67,7 @@ FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, c
         if (r) first += FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[1], r, i, some));
     }
     pivot = FA__LOOP(_row__coarse)(FA__LOOP(_reduce__join)(first, 0) / (float)some);
-    for (int again = 0; again < 2; again++) { /* where most of the squares are those of the pivot's distance, relative to the mean */
+    for (int again = 0; again < 2; again++) { /* once more, about the mean, where most of the squares come from the pivot's distance to it */
         if (!(fabsf(pivot) < INFINITY)) pivot = 0.0f; /* a row that begins with an infinity has a mean */
         FA__LOOP(_see)(&sum, &squares, x, r, cols, pivot);
         const float off = sum * p->inverse_cols, lost = sum * off;
@@ -113,10 +113,10 @@ FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA_
                                      const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
-    FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not put where it belongs at once */
+    FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not written to its place at once */
     FA__ELEMENT rest[2][FA__AT_ONCE];
     const int blocks = real / FA__AT_ONCE * FA__AT_ONCE, by_unit = fa__cpu_rounds_bf16(), sums = sum != NULL, adds = r != NULL;
-    const int lines = FA__AT_ONCE * sizeof(FA__ELEMENT) >= 64; /* else two matrices by turns leave lines half full */
+    const int lines = FA__AT_ONCE * sizeof(FA__ELEMENT) >= 64; /* else writing to two matrices by turns leaves lines half full */
     const int fits = FA__LOOP(_row__fits)(y, blocks, streamed), both = !sums || ((lines || !streamed) && FA__LOOP(_row__fits)(sum, blocks, streamed));
     const int done = both ? fits : 0, streams = streamed && done > 0;
     FA__ELEMENT *to_y = done > 0 ? y : left[0], *to_sum = done > 0 && sums ? sum : left[1];
@@ -143,7 +143,7 @@ typedef struct FA__LOOP(_source) {
     FA__LOOP(_row_view) x, residual;
     FA__LOOP(_row_drawn) drawn;
 } FA__LOOP(_source);
-/* What is normalised, a piece of it, and zeros behind it. */
+/* A piece of what is normalised, with zeros after it. */
 FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__LOOP(_source) * from, int64_t piece, int drops) {
     FA__LOOP(_row_load)(x, &from->x, piece, 0.0f);
     if (drops) FA__LOOP(_row_dropout)(x, &from->x, piece, &from->drawn);
@@ -154,7 +154,7 @@ FA__FN_CALLED void FA__LOOP(_summand)(float *x, const FA__LOOP(_source) * from, 
         for (int i = 0; i < count; i += FA__LOOP(_row_LANES)) *(FA__CPU_OP(any) *)(x + i) += *(const FA__CPU_OP(any) *)(add + i);
     }
 }
-/* A row, whose pieces are kept as floats if there are not too many: what is drawn or widened is not again. */
+/* A row, whose pieces are kept as floats if there are not too many: then nothing is drawn or widened twice. */
 FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row, float *gamma_of, float *beta_of, fa_team *team) {
     enum { FA__MEAN, FA__SQUARES, FA__RESULTS };
     float kept[(int)FA__LOOP(_row_KEPT) * FA__LOOP(_row_LENGTH)];
@@ -196,7 +196,7 @@ FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p
             }
         }
         if (look == FA__MEAN) f->mean = (float)(sum / (double)p->rows.cols);
-        if (look == FA__SQUARES) { /* what the mean was off by its roundings */
+        if (look == FA__SQUARES) { /* how far rounding put the mean off */
             const double off = rest / (double)p->rows.cols, lost = rest * off;
             f->mean += (float)off;
             squares = lost > squares ? 0.0 : squares - lost; /* NaN remains */
@@ -207,8 +207,8 @@ FA__FN_CALLED void FA__LOOP(_forward)(FA__LOOP(_flight) * f, const FA__PARAMS *p
 
 /* ---- forward, all of it ---- */
 
-/* Rows are asked for some time before they are needed, also those of the item that comes next, if it is known. The row that comes
- * `ahead` rows later, or -1. */
+/* Rows are prefetched some time before they are needed, also those of the next item, if it is known. Returns the row
+ * that comes `ahead` rows later, or -1. */
 FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead, int64_t end, int64_t next_item) {
     int64_t later = row + ahead;
     if (later < end) return later;
@@ -216,8 +216,8 @@ FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead,
     later += next_item * p->rows.rows_an_item - end;
     return later < p->rows.rows ? later : -1;
 }
-/* Some rows. Of long ones several at a time, as many as the second-level cache holds: then segment by segment, whose weights stay in
- * the first-level cache. Rows that come next are asked for meanwhile. */
+/* Some rows. Long ones are taken several at a time, as many as the L2 cache holds, and then segment by segment, so that
+ * a segment's weights stay in the L1 cache. The next rows are prefetched meanwhile. */
 FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t end, int64_t next_item, fa_team *team) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);

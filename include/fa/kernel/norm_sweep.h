@@ -1,7 +1,6 @@
-/* norm_sweep.h: the backward of norm_rows.h on a GPU. Threads keep the weights and the sums of their columns from row to row, and have
- * the next rows on their way in shared memory. What counts is instructions: there are some 40 slots for each element.
- */
-/* Whether there are registers for what a row consists of between the two looks at it. */
+/* norm_sweep.h: the backward of norm_rows.h on a GPU. Threads keep the weights and the sums of their columns from row to row, with
+ * the next rows in flight into shared memory. Instructions are the limit: there are some 40 issue slots for each element. */
+/* Whether there are registers to keep a row between the two passes over it. */
 enum { FA__LOOP(_HOLDS) = FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
 
 /* A row of a team. */
@@ -23,11 +22,11 @@ FA__FN FA__LOOP(_line) FA__LOOP(_line_of)(const fa_matrix *m, int64_t row, int c
     return s;
 }
 
-/* Slots of a tensor: of a warp's threads one for each piece, piece by piece, so that what a thread has lies known distances apart. */
+/* Slots of a tensor: for each piece one per thread of a warp, piece by piece, so that a thread's slots are known distances apart. */
 FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slot0, int piece) {
     return (uint4 *)slot0 + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
-/* Starts copying a row into its slots; what is none of it becomes 0. */
+/* Starts copying a row into its slots; elements outside the row become 0. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot0, const FA__PARAMS *p, const FA__LOOP(_line) * from, const fa_team *team) {
     const int bytes = from->cols * (int)sizeof(FA__ELEMENT);
     FA__UNROLL
@@ -145,7 +144,7 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] += d[i];                                                                                                       \
     }
-    if (FA__PIECES == FA__SWEEP_FAST || (!p->d_residual.data && !drops)) { /* without branches, for the compiler to mix pieces */
+    if (FA__PIECES == FA__SWEEP_FAST || (!p->d_residual.data && !drops)) { /* without branches, so that the compiler can interleave pieces */
         if (!p->d_x.data) return;
         enum { FA__TOGETHER = FA__LOOP(_HOLDS) ? FA__PIECES : 2 };
         _Pragma("unroll FA__TOGETHER") for (int piece = 0; piece < FA__PIECES; piece++) {

@@ -1,4 +1,4 @@
-/* rope_rows.h: some heads of a token, rotated: a team computes or reads its angles once, and takes heads in twos.
+/* rope_rows.h: some heads of a token, rotated: a team computes or reads its angles once, and takes heads two at a time.
  *
  * A thread holds the same columns of the first half of a head and of its second half. In halves these are pairs; where
  * pairs are neighbours, each half has its own, and of angles there are as many. Rotating back is rotating by the negated
@@ -103,7 +103,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int64_t outer = fa__quotient(at.row, p->inner, p->by_inner, small), number = at.row - outer * p->inner;
     const int64_t batch = FA__SMALL(fa__quotient(outer, p->outer, p->by_outer, small)), other = outer - batch * p->outer;
     const int64_t token = FA__SMALL(p->by_token ? other : number);
-    /* Of HEADS heads each, the groups of a token take turns: what they read at a time lies together. */
+    /* The groups of a token take turns, HEADS heads each: what they read at a time lies together. */
     const int begin = (int)(p->by_token ? number : other) * FA__HEADS, step = p->groups * FA__HEADS, end = at.cols == 0 ? begin : p->all_heads;
     const int64_t rest = 2 * (int64_t)p->half - p->second - at.first;
     const int position = p->positions ? fa__load_int(p->positions + batch * p->seqlen + token) : p->offset + (int)token;
@@ -113,7 +113,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int count = FA__LOOP(_row_count)(&first, 0), looks = p->cos && !p->interleaved;
 
     for (int head = idle ? end : begin; head < end; head += step) {
-        /* Before the first loads: 2 to 3 % faster for few tokens than behind them on an H200. */
+        /* Before the first loads: 2 to 3 % faster for few tokens than after them on an H200. */
         if (head == begin && looks) FA__LOOP(__look_up)(c, s, &first, p, at.first, position);
         const FA__ELEMENT *from[FA__HEADS];
         FA__LOOP(_row_held) held[FA__HEADS][2];
@@ -124,7 +124,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             FA__LOOP(_row_hold)(&held[i][0], FA__LOOP(_slots)(place, p, 2 * i), &in, 0.0f);
             FA__LOOP(_row_hold)(&held[i][1], FA__LOOP(_slots)(place, p, 2 * i + 1), &in2, 0.0f);
         }
-        if (head == begin && !looks) { /* while the first loads are under way */
+        if (head == begin && !looks) { /* while the first loads are in flight */
             const int64_t col = at.first + FA__LOOP(_row_col)(&first, 0, 0);
             FA__UNROLL
             for (int h = 0; h < 2; h++) {

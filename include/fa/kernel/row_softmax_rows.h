@@ -2,9 +2,9 @@
  *
  * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(x - largest) (Milakov and
  * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
- * exponentials then, each relative to what was the largest at its time, and one factor makes them right. */
+ * exponentials then, each relative to the running maximum of its time, and one factor corrects them. */
 
-/* The largest of what there was so far and some more, the sum of exponentials made relative to that; returns what they are relative to. */
+/* Updates the running maximum with some more elements, and rescales the sum of exponentials to it; returns what they are now relative to. */
 FA__FN float FA__LOOP(__rise)(float *max, float *sum, const float *x, int count, float scale_log2) {
     float largest = FA__LOOP(_reduce_max_of)(x, count, *max);
     float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */

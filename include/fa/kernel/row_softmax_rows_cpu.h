@@ -1,9 +1,9 @@
 /* row_softmax_rows_cpu.h: the softmax of a row, and its gradient, on the CPU: row_softmax_rows.h.
  *
- * Forward: a core has as many pieces of the row as place->keeps in its second-level cache, as exponentials. They are relative to the largest of the
- * first piece as long as no element is far above that, which is so in nearly all rows, and then none that is kept is computed twice. All
- * else is computed again, relative to what all are in the end, by the same operations: so the result does not depend on how much of a row a
- * thread has room for. */
+ * Forward: a core keeps as many pieces of the row as place->keeps in its L2 cache, as exponentials. They are relative to the
+ * largest element of the first piece as long as no element is far above that, which is so in nearly all rows, and then none that is
+ * kept is computed twice. All others are computed again, relative to the final base, by the same operations: so the result
+ * does not depend on how much of a row a thread has room for. */
 #include <fa/kernel/rows_near.h>
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
@@ -39,7 +39,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 
     /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
     const float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
-    for (int64_t piece = pieces; piece-- > 0;) { /* backwards: what was kept last, and where the next row will be, is in the first-level cache */
+    for (int64_t piece = pieces; piece-- > 0;) { /* backwards: what was kept last, and where the next row will be, is in the L1 cache */
         float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH), weight;
         const int count = FA__LOOP(_row_count)(&in, piece), real = FA__LOOP(_row_real)(&in, piece);
         const FA__ELEMENT *z = FA__LOOP(_row__piece)(&in, piece);
@@ -59,10 +59,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 }
 
-/* Backward, where elements are widened by instructions, and not of a logarithm: both looks at a row are straight from memory, and the
- * results go from registers to memory. */
+/* Backward, where elements are widened by instructions, and not of a logarithm: both passes over a row are straight
+ * from memory, and the results go from registers to memory. */
 
-/* The sum of y d of `real` elements. Those three pieces' lengths further on are asked for, two being as good. */
+/* The sum of y d of `real` elements. Elements three pieces' lengths further on are prefetched, two being as good. */
 FA__FN_CALLED float FA__LOOP(__product)(const FA__ELEMENT *y, const FA__ELEMENT *d, int real) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES) };
     const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);

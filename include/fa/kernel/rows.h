@@ -8,7 +8,7 @@
 #include <fa/kernel/check.h>
 
 /** @cond PRIVATE */
-/* Whether nvcc compiles for the host: of kernels that needs no more than their names. */
+/* Whether this is nvcc's compilation for the host, which needs only the names of kernels. */
 #if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
 #define FA__HOST_PASS 1
 #else
@@ -19,9 +19,9 @@
 typedef struct fa__rows {
     int threads;        /* of a block that share a row (GPU) */
     int teams;          /* that a block has: more than 1 within warps only (GPU) */
-    int team_bits;      /* a thread's number shifted by them is its team's (GPU) */
+    int team_bits;      /* a thread's number shifted right by these is its team's (GPU) */
     int blocks;         /* of the cluster that shares a row (GPU) */
-    uint64_t policy;    /* by which what is read stays in the second-level cache (GPU) */
+    uint64_t policy;    /* cache policy by which what is read stays in the L2 cache (GPU) */
     int64_t rows, cols;
     int64_t bytes;      /* of a matrix, if that is not rows * cols; else 0 (GPU) */
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
@@ -32,7 +32,7 @@ typedef struct fa__rows {
     int rounds, rest;   /* vectors of an even row that every thread of a team has, and threads that have one more (GPU) */
     int none[2];        /* zeros, which the compiler does not know (GPU) */
     int64_t rows_an_item; /* CPU */
-    int stream;           /* the result is larger than caches are, and goes past them (CPU) */
+    int stream;           /* the result is larger than caches are, and bypasses them (CPU) */
 } fa__rows;
 
 /* Which row functions a variant needs (FA__DIRECTIONS). */
@@ -105,15 +105,15 @@ FA__CALLED fa_status fa__check_matrix(const char *name, const char *matrix, fa_m
               name, matrix, (long long)m.stride_row, (long long)rows);
     return FA_OK;
 }
-/* Whether two matrices that begin so many bytes from each other, whose rows are as far apart, share some elements, but not all: what is
- * further apart than a row may lie beside the other's rows, as the halves of a packed matrix do. */
+/* Whether two matrices of the same stride that begin `apart` bytes from each other share some elements, but not all:
+ * one that is further apart than a row may lie beside the other's rows, as the halves of a packed matrix do. */
 static inline FA_UNUSED int fa__interlock(uintptr_t apart, uintptr_t stride, uintptr_t row_bytes, uintptr_t rows) {
     if (apart == 0 || rows == 1) return apart > 0 && apart < row_bytes;
     const uintptr_t skipped = apart / stride, rest = apart % stride;
     return (skipped < rows && rest < row_bytes) || (skipped + 1 < rows && stride - rest < row_bytes);
 }
-/* The matrices of a call. One that is written where another one is read has the same stride; two that are written share no place. (Where
- * strides differ it is not seen whether they do, but for the first element.) */
+/* The matrices of a call. One that is written in place of one that is read must have the same stride; two that are
+ * written must not overlap. (Where strides differ, only an overlap of the first elements is detected.) */
 typedef struct fa__matrix_use {
     const char *name;
     fa_matrix matrix;
@@ -142,8 +142,8 @@ FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *
         }
     return FA_OK;
 }
-/* The vectors of a call, which may be NULL. One that is written shares no place with another one, nor with a matrix, nor one that is read with
- * a matrix that is written. */
+/* The vectors of a call, which may be NULL. A written vector must not overlap another vector or a matrix, and one that
+ * is read must not overlap a written matrix. */
 typedef struct fa__vector_use {
     const char *name;
     const void *data;
@@ -181,7 +181,7 @@ FA__CALLED fa_status fa__check_vectors(const char *name, const fa__vector_use *v
         status = fa__check_vector(name, &vectors[i], vectors, i, all, matrices, rows, cols, element_bytes);
     return status;
 }
-/* Element (row, col) of a matrix, or something that is not looked at if there is none. */
+/* The address of element (row, col) of a matrix, or one that is not used if there is none. */
 FA_HOOK void *fa__address(const fa_matrix *m, int64_t row, int64_t col, size_t element_bytes) {
     return (void *)((uintptr_t)m->data + (uintptr_t)((row * m->stride_row + col) * (int64_t)element_bytes));
 }

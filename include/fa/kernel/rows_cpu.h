@@ -1,19 +1,19 @@
-/* rows_cpu.h: rows on the CPU: a core takes some rows at a time, and of each a piece that fits in its first-level cache. */
+/* rows_cpu.h: rows on the CPU: a core takes some rows at a time, and of each a piece that fits in its L1 cache. */
 #include <fa/arch/cpu/threads.h>
 
-#define FA__CPU_PIECE 1280    /* floats: 5 KB, so that a few tensors' fit in a first-level cache, and lie at other addresses modulo 4 KB */
-#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the second-level cache, on the caller's stack; what is left is computed again */
+#define FA__CPU_PIECE 1280    /* floats: 5 KB, so that a few tensors' fit in an L1 cache, and lie at different addresses modulo 4 KB */
+#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the L2 cache, on the caller's stack; the rest is computed again */
 #define FA__CPU_KEEP_OWN 103  /* the same on the stack of a thread of our own: 515 KB, which hold rows of 131,072 columns */
 #define FA__CPU_KEEP_ROWS 16  /* rows of such a thread, at least: the pages of its stack are new in every call, and are filled with zeros first */
-#define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes of a result that goes past the caches: what a core has of a third level */
+#define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes from which on a result bypasses the caches: a core's share of an L3 cache */
 #define FA__CPU_ITEM 65536    /* elements of a work item, at least */
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
 
 #define FA__CPU_WORKERS 128   /* that add up sums of columns, at most: what they have is written, and read again in the end */
 #define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for eight */
-#define FA__CPU_HELD 65536    /* bytes of rows that are looked at twice, in the second-level cache, beside as many that are asked for */
-#define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are asked for ahead */
-#define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, in a first-level cache */
+#define FA__CPU_HELD 65536    /* bytes of rows that are read twice, in the L2 cache, beside as many that are prefetched */
+#define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are prefetched */
+#define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, fit in an L1 cache */
 #define FA__CPU_PAIRED 8192   /* columns from which on rows of halves are finished two at a time: their sums and weights take more of a cache than they do */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 

@@ -34,7 +34,7 @@ FA__WORK(_forward)
 FA__WORK(_backward)
 #endif
 #else
-/* The item after this one, taken before this one is done, so that its rows can be asked for; -1 if others may want it. */
+/* The item after this one, taken before this one is done, so that its rows can be prefetched; -1 if others may want it. */
 #define FA__EARLY(item) ((item) + 4 * job->threads < job->items ? fa__job_next(job) : -1)
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
@@ -47,9 +47,9 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     }
     if (p->rows.stream) fa_cpu_stream_end();
 }
-/* An item is what a worker adds up. Rows are taken some at a time, as many as the second-level cache holds if they are of several
- * segments: first what they need to know of themselves is found, then they are finished segment by segment, so that a segment's
- * weights and sums stay in the first-level cache, and the rows that come next are asked for meanwhile. */
+/* An item is what a worker adds up. Rows are taken some at a time, as many as the L2 cache holds if they have several
+ * segments: first what has to be known of each whole row is found, then rows are finished segment by segment, so that a
+ * segment's weights and sums stay in the L1 cache, and the next rows are prefetched meanwhile. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 2, FA__STEP = FA__LOOP(_PAIRS) + 1 };
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;

@@ -1,8 +1,8 @@
-/* rows_gpu.h: rows on GPUs. Whatever a row's length, it is read once while there is room for it:
+/* rows_gpu.h: rows on GPUs. A row is read from memory only once, as long as there is room for it:
  *
- *   in registers       a few lanes, a warp or a block hold a row; the other teams of the processor hide its latency
+ *   in registers       a few lanes, a warp or a block hold a row; the other teams of the multiprocessor hide its latency
  *   in shared memory   of a block, or of the blocks of a cluster (compute capability 9.0), where rows are longer
- *   nowhere            longer rows still are read again, and rows that are looked at once
+ *   nowhere            even longer rows, which are read again, and rows that are needed only once
  */
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows_launch.h>
@@ -22,8 +22,8 @@
 #define FA__BACKWARD 1
 #include <fa/kernel/rows_gpu_team.h>
 #endif
-/* The same of rows of whole vectors, or of segments that fill their teams, which have no ends to look after: half as many instructions, which
- * a kernel that runs for some microseconds has yet to fetch from memory. */
+/* The same for rows of whole vectors, or segments that fill their teams, which have no ends to handle: half as many
+ * instructions, which a kernel that runs for some microseconds has to fetch from memory first. */
 #if !FA__ONCE_FORWARD
 #define FA__VARIANT _whole
 #define FA__BACKWARD 0

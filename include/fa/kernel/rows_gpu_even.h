@@ -1,5 +1,5 @@
 /* rows_gpu_even.h: the kernel of a variant FA__VARIANT of the forward for rows of whole vectors, of which a thread has FA_PIECES of 16
- * bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT shall fit in a processor; with FA__MIXED also for rows that are more than
+ * bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT should fit in a multiprocessor; with FA__MIXED also for rows that are more than
  * plain. FA_VECTOR and FA__ABREAST as in rows_parts.h.
  *
  * A block has 2 KB of y or more, so that there are never more blocks than a launch may have: no loop over rows. */

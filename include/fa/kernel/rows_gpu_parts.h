@@ -3,7 +3,7 @@
 #include <fa/kernel/rows_parts.h>
 
 #if !defined(FA__ROWS_KERNEL)
-/* Processors that have less shared memory have room for 1,536 threads, too, not 2,048. */
+/* Multiprocessors with less shared memory also have room for fewer threads: 1,536, not 2,048. */
 #if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
 #define FA__RESIDENT_THREADS 1536
 #else
@@ -24,8 +24,8 @@
         int64_t row = (int64_t)(blockIdx.x >> shift), step = (int64_t)(gridDim.x >> shift);                              \
         for (; row < p.rows.rows; row += step) FA__LOOP(direction)(&p, row, &team, &place);                              \
     })
-/* A block that starts has rows to do: few instructions before its first load. Rows without ends to look after, which are fewer than
- * 2^31, need no loop, for which all parameters would be fetched before. */
+/* A block that starts has rows to do: few instructions before its first load. Rows without ends to handle, of which
+ * there are fewer than 2^31, need no loop, which would have all parameters fetched first. */
 #define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
     FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \

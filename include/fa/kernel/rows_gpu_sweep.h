@@ -2,14 +2,14 @@
  * parameters and helpers it takes.
  *
  * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes or a block, with kernels of their own where
- * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the first-level cache. Rows that begin
+ * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the L1 cache. Rows that begin
  * anywhere, and longer ones, are held in shared memory, by lanes, a block or a cluster.
  *
- * Backward: blocks stay. A team takes row after row, of which the next ones are on their way into shared memory. A thread has
- * the same columns in every row, whose weights it keeps in shared memory (of rows of any kind in registers), and whose sums in registers. In the end the teams of
- * a block add theirs, each block writes what it has, and a second, small kernel adds that up in the order of the blocks: no
- * atomics. Rows are swept by a few lanes, a warp, or a block; longer ones by segments, each by blocks of its own, after a first
- * pass over whole rows.
+ * Backward: blocks are persistent. A team takes row after row, with the next ones in flight into shared memory. A thread has
+ * the same columns in every row; it keeps their weights in shared memory (for rows of any kind in registers), and their sums in
+ * registers. In the end the teams of a block add theirs, each block writes what it has, and a second, small kernel adds that up
+ * in the order of the blocks: no atomics. Rows are swept by a few lanes, a warp, or a block; longer ones by segments, each by
+ * blocks of its own, after a first pass over whole rows.
  */
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows_launch.h>
@@ -24,18 +24,18 @@
 #define FA__MIXED
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a processor take turns in loading and
- * storing. */
+/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take turns in loading and storing. */
 #define FA__VARIANT _wide
 #define FA_PIECES 8
 #define FA__MOST 256
 #define FA__RESIDENT 3
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Halves with two weights of floats, which are more than they: the first-level cache has much to deliver. Of the longest rows a thread
- * has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % for 16k columns; but 5 to 18 % less for
- * rows that leave some threads without work). Of short ones it has two at a time (5 % for 4,096 rows of 1,024, where many take 1 %
- * longer; 18 % for as many of 2,048; but many rows that leave threads of two warps without work take up to 21 % longer). */
+/* Rows of halves with two weights of floats, which have more bytes than they: the L1 cache has much to deliver. In the
+ * longest rows a thread has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % for
+ * 16k columns; but 5 to 18 % less for rows that leave some threads without work). Of short ones it has two rows at a
+ * time (5 % for 4,096 rows of 1,024, where many take 1 % longer; 18 % for as many of 2,048; but many rows that leave
+ * threads of two warps without work take up to 21 % longer). */
 #define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #define FA__LONG_BYTES (22 * 1024)
 #define FA__PAIR_BYTES 1024
@@ -138,7 +138,7 @@ FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, const char *name, fa_str
 FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_stay(&p->rows, element, p->plain); /* what follows from y is then added to x, soon; or a sweep reads it */
+    const int few = fa__rows_stay(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* of a thread; of a vector; threads; */

@@ -10,7 +10,7 @@
 #include <fa/kernel/rows_gpu_parts.h>
 
 #if !FA__HOST_PASS
-/* Where a worker's sums from number `i` of a thread on go. There is room to a multiple of 16 columns. */
+/* Where a worker's sums go, from a thread's number `i` on. There is room to a multiple of 16 columns. */
 FA__FN float4 *FA__LOOP(_partial)(const FA__PARAMS *p, int64_t worker, int i, int64_t col) {
     const int which = i / (FA__PIECES * FA__LOOP(_row_LENGTH));
     return (float4 *)(p->sums.partial + (worker * FA__SUMS + which) * p->sums.pitch + col);
@@ -38,7 +38,7 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         for (int i = 0; i < FA__LENGTH; i += 4) FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32] = make_float4(w[i], w[i + 1], w[i + 2], w[i + 3]);
     }
 
-    /* In turn i row i of the team is finished, and row i + stages - 1 started, where row i - 1 was. */
+    /* In iteration i row i of the team is finished, and row i + stages - 1 is started, in the stage that row i - 1 had. */
     FA__LOOP(_known) now, next;
     const int64_t begin = worker * p.rows.teams + mine;
     const int turns = (int)((p.rows.rows - worker * p.rows.teams + step - 1) / step); /* the same for all teams of a block */
@@ -65,14 +65,14 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         FA__LOOP(_peek)(&next, &p, part.row + step, i + 1 < rows);
         fa_sm80_copy_wait(stages - 1);
         FA__LOOP(_sum_up)(&now, &p, slot0 + here * stage_bytes, &team, shares, kept, sums, n, w);
-        /* Addresses are made anew: kept, they would take registers that there are not. */
+        /* Addresses are recomputed: kept, they would take registers that are not there. */
         fa_team same = team;
         same.thread = fa_sm80_opaque(team.thread);
         FA__LOOP(_write)(&now, &p, &part, slot0 + fa_sm80_opaque(here) * stage_bytes, &same, kept, n, w);
     }
     if (!p.sums.partial) return;
 
-    if (FA__PIECES == FA__SWEEP_FAST && p.rows.teams == 1) { /* 5 % for 4,096 rows, but code */
+    if (FA__PIECES == FA__SWEEP_FAST && p.rows.teams == 1) { /* 5 % faster for 4,096 rows, but more code */
         FA__UNROLL
         for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) {
             const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
@@ -80,8 +80,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         }
         return;
     }
-    /* The teams of a block add up theirs, in the room of the weights and slots, which nobody reads any more: of two tensors' slots
-     * and one weight there is enough for two sums. */
+    /* The teams of a block add up theirs, in the room of the weights and slots, which nobody reads any more: that of
+     * two tensors' slots and one weight is enough for two sums. */
     float4 *all = kept + threadIdx.x;
     fa_sm80_barrier();
     FA__UNROLL

@@ -13,27 +13,27 @@
 /* Elements of the instance's type in so many bytes. */
 #define FA__ROW_COLS(bytes) ((bytes) / (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 ? 2 : 4))
 
-/* Rows in registers. Bytes that a thread reads before it uses them, of all tensors together: four loads of 16 bytes; and
- * of each of `tensors`. The largest team, of a block, of which two fit in a processor; smaller teams are together in blocks of
- * that size if they are within warps (a softmax of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */
+/* Rows in registers. Bytes that a thread reads before it uses them: of all tensors together, four loads of 16 bytes; and of
+ * each of `tensors`. The threads of the largest team, a block, of which two fit in a multiprocessor; smaller teams share
+ * blocks of that size if they are within warps (a softmax of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */
 #define FA__ROW_BYTES 64
 #define FA__TEAM_BYTES(tensors) ((tensors) * 16 > FA__ROW_BYTES ? 16 : FA__ROW_BYTES / 16 / (tensors) * 16)
 #define FA__TEAM_THREADS 512
 #define FA__TEAM_RESIDENT 2
-/* Rows in shared memory, looked at in pieces of FA__TEAM_BYTES: threads of a block; bytes that it holds as long as another
- * block can be added to the cluster, so that three blocks a processor take turns in loading, reducing and storing; and the
- * largest cluster that every device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
+/* Rows in shared memory, processed in pieces of FA__TEAM_BYTES: threads of a block; bytes that it holds at most as long as
+ * another block can be added to the cluster, so that three blocks per multiprocessor take turns in loading, reducing and
+ * storing; and the largest cluster that every device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
 #define FA__SLOT_THREADS 256
 #define FA__SLOT_BYTES (64 * 1024)
 #define FA__SLOT_RESIDENT 3
 #define FA__CLUSTER_BLOCKS 8
-/* Rows that are looked at once (FA__ONCE_FORWARD), piece by piece, the next one under way while one is looked at: bytes of a
- * piece, for a thread; vectors of 16 bytes that a thread has of a row, so many that what it does once a row weighs little, and
- * of one that lanes of a warp share (16 there, too, is 1 % faster for 2^18 rows of 1,024 columns, and 7 % slower for 2^12); the
- * largest team, so that there are many rows at a time, and yet many threads of few rows; vectors that one of its threads has
- * at most, before a cluster takes the row; threads of a block whose teams are within warps, and threads that shall fit in a
- * processor. (Blocks that stay, and have the next row's first piece under way as they finish one, were 10 % slower on an H200:
- * reading is not equally fast for all processors, and what each does must not be settled beforehand.) */
+/* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used: bytes of a piece
+ * per thread; vectors of 16 bytes of a row per thread, so many that what it does once per row weighs little, and the same of
+ * a row that lanes of a warp share (16 there, too, is 1 % faster for 2^18 rows of 1,024 columns, and 7 % slower for 2^12);
+ * the largest team, so that there are many rows at a time, and yet many threads for few rows; vectors that one of its threads
+ * has at most, before a cluster takes the row; threads of a block whose teams are within warps, and threads that should fit
+ * in a multiprocessor. (Persistent blocks, with the next row's first piece in flight as they finish one, were 10 % slower on
+ * an H200: not all multiprocessors read equally fast, and what each does must not be settled beforehand.) */
 #define FA__ONCE_BYTES 64
 #define FA__ONCE_VECTORS 16
 #define FA__ONCE_LANE_VECTORS 8
@@ -42,17 +42,18 @@
 #define FA__ONCE_LANE_BLOCK 128
 #define FA__ONCE_THREADS 1024
 
-/* Bytes of a matrix of which caches hold little: what is read of it leaves them last, so that results are written to memory early. On
- * an H200 most kernels are 1 to 4 % faster for it. Smaller ones would be, too (8 MB by 3 to 8 %), but what nobody reads again would then be
- * in the way of what others read soon. */
+/* From so many bytes on caches hold little of a matrix: what is read of it is evicted last, so that results are written
+ * to memory early. On an H200 most kernels are 1 to 4 % faster for it. Smaller ones would be, too (8 MB by 3 to 8 %),
+ * but data that nobody reads again would then displace what others read soon. */
 #define FA__STREAM_BYTES ((int64_t)128 << 20)
 
-/* Bytes of a matrix, and of a row, that leaves the cache first where nobody is likely to read it again: results find room without anything being
- * written to memory for it, and stay for who reads them next. Of 8 MB most kernels are 1 to 3 % faster for it, of 32 MB 1 to 4 % slower. */
+/* Up to so many bytes of a matrix, and of a row, what is read is evicted first where nobody is likely to read it again:
+ * results find room in the cache without anything being written to memory for it, and stay for whoever reads them next.
+ * With 8 MB most kernels are 1 to 3 % faster for it, with 32 MB 1 to 4 % slower. */
 #define FA__LEAVE_BYTES ((int64_t)16 << 20)
 #define FA__LEAVE_ROW_BYTES (16 * 1024) /* a longer one may be read twice, for want of shared memory */
 
-/* Finds that policy; `again`: somebody is likely to read what the call reads. Returns whether rows are few. */
+/* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether rows are few. */
 static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int again) {
     const int64_t row = r->cols * element_bytes, bytes = r->bytes > 0 ? r->bytes : r->rows * row;
     const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
@@ -60,7 +61,8 @@ static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int ag
     return bytes < FA__STREAM_BYTES;
 }
 
-/* Blocks of a launch, a multiple of a cluster. Beyond that a block takes several rows; kernels whose blocks take one each are not for so many. */
+/* The most blocks of a launch, a multiple of a cluster. With more rows than that a block takes several; kernels whose
+ * blocks take one each are not used for so many. */
 #define FA__BLOCKS_MOST ((int64_t)INT32_MAX / 8 * 8)
 
 /* Vectors of 16 bytes that a row may touch. */
@@ -68,7 +70,7 @@ static inline FA_UNUSED int64_t fa__row_vectors(int64_t cols, int element_bytes,
     return (cols * element_bytes + 15) / 16 + !aligned;
 }
 
-/* Rows dealt to teams of so many threads, or a few more; those of lanes to blocks of `block` threads. */
+/* Deals rows to teams of `needed` threads, or a few more; teams of lanes share blocks of `block` threads. */
 static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int block) {
     for (r->threads = 1; r->threads < needed && r->threads < 32;) r->threads *= 2;
     if (needed > 32) r->threads = (int)((needed + 31) / 32 * 32);
@@ -77,7 +79,7 @@ static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int blo
     r->blocks = 1;
     r->slot_bytes = 0;
 }
-/* Whether a team of at most `most` threads holds a row in registers, `bytes` a thread; and its size, if so, and whether it is whole: of
+/* Whether a team of at most `most` threads holds a row in registers, `bytes` per thread; and its size, if so, and whether it is whole: of
  * whole vectors, and `full` if that is asked for. */
 static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most, int full) {
     int64_t needed = (fa__row_vectors(r->cols, element_bytes, aligned) * 16 + bytes - 1) / bytes;
@@ -87,7 +89,7 @@ static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int ali
     if (full) r->whole &= r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
     return 1;
 }
-/* Whether one block takes a row that is looked at once; and the size of its team, if so. */
+/* Whether one block takes a row that is read only once; and the size of its team, if so. */
 static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int aligned) {
     const int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned);
     int threads = 1;

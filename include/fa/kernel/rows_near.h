@@ -1,7 +1,8 @@
-/* rows_near.h: exponentials of a piece of a row relative to a number near its largest, straight from memory (CPU). A pass over a piece
- * takes time there, and so does a pass that looks for the largest: weights may as well be relative to what was the largest of some
- * piece before, unless a much larger one comes. Their sum would show that where exponentials become infinite, as they do in AVX-512:
- * there nobody looks for it. One fused operation, where there is one, comes before an exponential; what the rounding of `offset` loses is in a factor. */
+/* rows_near.h: exponentials of a piece of a row relative to a number near its largest, straight from memory (CPU).
+ * Every pass over a piece costs time there, one that looks for the largest, too: so weights are relative to what was
+ * the largest of some piece before, unless a much larger one comes. Where exponentials become infinite, as they do in
+ * AVX-512, their sum shows that, and nobody looks for it. One fused operation, where there is one, comes before an
+ * exponential; what the rounding of `offset` loses is in a factor. */
 
 #define FA__NEAR_MUCH 1e7f
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
@@ -88,10 +89,11 @@ FA__FN float FA__LOOP(__lowest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int c
 }
 #endif
 
-/* sum = the sum of 2^((z - base) * scale_log2) of `count` elements, if it is wanted; to[], if they are kept, are these before they are multiplied by
- * *factor, up to a whole number of units, in the order of FA__LOOP(_row__bring)(). Returns whether that is so: else numbers are large, infinite, or
- * NaN, and something else has to be done; or, if it is said that none is below 2^-126, -1 if one is.
- * As much memory as this is, `ahead` bytes further on, is asked for meanwhile, if that is not 0. */
+/* *sum becomes the sum of 2^((z - base) * scale_log2) of `count` elements, if `sums`; to[], if `keeps`, becomes these
+ * powers before they are multiplied by *factor, up to a whole number of units, in the order of FA__LOOP(_row__bring)().
+ * Returns whether that is so: else numbers are large, infinite, or NaN, and something else has to be done; or, if it is
+ * claimed that none is below 2^-126 (`bounded`), -1 if one is. As much memory as this is, `ahead` bytes further on, is
+ * prefetched meanwhile, if that is not 0. */
 FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead,
                                const int keeps, const int sums, const int bounded) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
@@ -133,8 +135,9 @@ FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int 
     if (!(*sum < FA__NEAR_MUCH)) return 0; /* nor is NaN */
     return FA__SHOWS || (FA__LOOP(__highest)(top, z, count) - base) * scale_log2 < FA__NEAR_HIGHER;
 }
-/* The same, where in AVX-512 nobody asks whether exponentials of halves are below 2^-126 before all are there: then they are computed once more. *far: the
- * pieces for which that is not tried, since one was so lately: such numbers take long. The results do not depend on it. */
+/* The same, but in AVX-512 exponentials of halves are first computed without asking whether one is below 2^-126: if one
+ * was, they are computed once more. *far: the pieces for which that is not tried, since one was so lately: such numbers
+ * take long. The results do not depend on it. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far, const size_t ahead,
                             const int keeps, const int sums) {
     if (!(fabsf(base * scale_log2) < FA__OFFSET_MOST)) return 0; /* infinite before the first piece */

@@ -29,7 +29,7 @@ typedef struct FA__LOOP(_place) {
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
     return FA__LOOP(_row_KNOWN) || place->slot0 ? place->slot0 + tensor * p->rows.slot_bytes : NULL;
 }
-/* The sums number `which` of what the caller holds of a piece; NULL if nobody wants them. */
+/* Sums number `which` for what the caller holds of a piece; NULL if nobody wants them. */
 FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t piece) {
     return place->sums ? place->sums + which * place->pitch + piece * FA__LOOP(_row_LENGTH) : NULL;
 }

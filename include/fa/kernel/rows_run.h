@@ -6,27 +6,27 @@
  *   FA__PARAMS            the type of the parameters; its member `rows` is an fa__rows, of which rows and cols are set
  *   FA__BODY              the file that defines, with names FA__LOOP(x), what is to be done to a row:
  *                         _forward(p, row, team, place) and _backward(p, row, team, place)
- *   FA__ONE_DIRECTION     optional: 1 if there is a _forward alone, which serves both; what is of the backward below is not asked for
- *   FA__HELD_FORWARD      tensors that a row function holds while it looks at them more than once, and the same of the
+ *   FA__ONE_DIRECTION     optional: 1 if there is only a _forward, which serves both; what is said of the backward below does not apply
+ *   FA__HELD_FORWARD      tensors that a row function holds because it needs them more than once, and the same of the
  *   FA__HELD_BACKWARD     backward
- *   FA__ONCE_FORWARD      optional: 1 if the forward looks at its rows once, piece by piece, so that they need not be held
+ *   FA__ONCE_FORWARD      optional: 1 if the forward reads its rows only once, piece by piece, so that they need not be held
  *   FA__KEEPS_FORWARD     optional: 1 if the forward keeps floats of place->keeps pieces of a row, and one more, in place->kept (CPU)
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
- *   FA__CUT_THREADS       optional: threads of a block of a GPU that take a segment (128), and such blocks that shall fit in
- *   FA__CUT_RESIDENT      a processor (8)
+ *   FA__CUT_THREADS       optional: threads of a GPU block that take a segment (128), and how many such blocks should fit in
+ *   FA__CUT_RESIDENT      a multiprocessor (8)
  *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
- *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function looks after that itself
+ *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function handles that itself
  *
  *   FA__SUMS              optional, for the norms (kernel/norm.h), whose parameters, and types and helpers of norm_sweep.h, norm_even.h
  *                         and norm_gradient_cpu.h, it takes besides what follows: sums of columns over all rows, 1 or 2, that the
  *                         backward makes. Then FA__PARAMS has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
  *                         of columns are kept by the threads of a GPU; and the file defines
  *
- *     _forward_rows(p, row, end, next_item, team)                some rows, and asks for those of the next item, or of none, -1 (CPU)
+ *     _forward_rows(p, row, end, next_item, team)                some rows; prefetches those of the next item, unless that is -1 (CPU)
  *     _know(flight, p, row, team)                                finds what the backward needs to know of a whole row (CPU)
  *     _backward_finish(p, row, later, segment, team, place, flight)    finishes it, adds to FA__LOOP(_sums)(place, which, piece), and
- *                                                                asks for row number `later`, or none, -1 (CPU)
+ *                                                                prefetches row number `later`, unless that is -1 (CPU)
  *     _forward(p, row, team, place)                              a whole row, with all that follows (GPU)
  *                                                                or, with p->first_pass, sums.row_values of a row of several segments
  *     _bring, _peek, _sum_up, _write                             the backward, for kernel/rows_gpu_sweep_kernel.h (GPU)

@@ -1,6 +1,6 @@
 /**
  * @file rows_sweep.h
- * @brief How the rows of a sweep, whose blocks stay, are dealt out: by their length, their number, and the device.
+ * @brief How the rows of a sweep, whose blocks are persistent, are dealt out: by their length, their number, and the device.
  */
 #ifndef FA_KERNEL_ROWS_SWEEP_H
 #define FA_KERNEL_ROWS_SWEEP_H
@@ -9,18 +9,17 @@
 #include <fa/kernel/rows_launch.h>
 
 /** @cond PRIVATE */
-/* 512 threads with 128 registers each are what there is room for in a processor. Of each tensor of a row of whole vectors of 16
- * bytes, of at least so many, a thread has two vectors if there is one result, and if at least 9 of 10 threads have work then, because their
- * floats fit in registers between the two looks at them (98 to 100 % of a copy's bandwidth on an H200, bf16), else four (94 to 97 %); of any
- * other row one. Longer rows are cut into segments. (Clusters were slower: a block that stays has one row at a time, and waits for the
- * others of its cluster in each.) */
+/* A multiprocessor has room for 512 threads with 128 registers each. Of each tensor of a row of whole vectors of 16
+ * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if at least 9 of 10 threads
+ * then have work, because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
+ * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Longer rows are cut into segments.
+ * (Clusters were slower: a persistent block has one row at a time, and in each waits for the others of its cluster.) */
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
 #define FA__SWEEP_EVEN_FROM 16
 #define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
-/* As many rows of a team are in shared memory as it takes to have so many bytes of a processor on their way while one is
- * looked at. */
+/* A team has as many rows in shared memory as it takes to have so many bytes per multiprocessor in flight while one row is used. */
 #define FA__SWEEP_AHEAD (64 * 1024)
 #define FA__SWEEP_STAGES 4 /* at most */
 
@@ -29,15 +28,17 @@ typedef struct __align__(128) fa__shares {
     float part[2][2][FA__SWEEP_THREADS / 32];
 } fa__shares;
 
-/* Rows of any kind (norm_any.h): vectors of 16 bytes of a row that a thread of a forward has, so many that many rows are under way; threads of a
- * block whose teams are lanes; blocks of a backward that fit in a processor; and rows that each of its teams has, unless there are too few. */
+/* Rows of any kind (norm_any.h): vectors of 16 bytes of a row that a thread of a forward has, chosen so that many rows
+ * are in flight; threads of a block whose teams are lanes; blocks of a backward that fit in a multiprocessor; and rows
+ * that each of its teams has, unless there are too few. */
 #define FA__ANY_VECTORS 4
 #define FA__ANY_LANE_BLOCK 128
 #define FA__ANY_RESIDENT 2
 #define FA__ANY_ROWS 8
 /* Shared memory for so many columns, which may begin anywhere in a vector. */
 static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
-/* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A row is a team's, or split. */
+/* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A
+ * team takes a row, or the row is split. */
 FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
     const int slot_count = r->tensors + (r->even ? 0 : results);
     int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1); /* of a block */
@@ -61,7 +62,7 @@ FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *ker
     return FA_OK;
 }
 
-/* As many blocks as there is work for, of those that the processors have room for. */
+/* As many blocks as there is work for, up to what the multiprocessors have room for. */
 static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, int64_t room) {
     const int64_t teams = (r->rows + r->teams - 1) / r->teams;
     s->workers = room / s->segments;
@@ -87,8 +88,8 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     const size_t even_bytes = (size_t)((row + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
     s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && row <= FA__SWEEP_EVEN * FA__SWEEP_THREADS && even_bytes <= (size_t)most;
     if (!s->whole) {
-        /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums. Two blocks
-         * shall fit in a processor. */
+        /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums.
+         * Two blocks should fit in a multiprocessor. */
         const int slot_count = 2 * r->tensors + 1, vector = 16 / element_bytes;
         const int64_t room = (all / 2 - 1024 < most ? all / 2 - 1024 : most) - (int64_t)any_scratch - 32 * slot_count;
         int64_t longest = room / (slot_count * element_bytes) / 32 * 32;
@@ -121,7 +122,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     s->weights_bytes = threads * s->pieces * kept;
     scratch += (size_t)s->weights_bytes;
     const size_t stage = (size_t)r->tensors * (size_t)r->slot_bytes;
-    /* As many blocks as the processors have room for, with as much on its way as possible. */
+    /* As many blocks as the multiprocessors have room for, with as much in flight as possible. */
     const int64_t blocks = FA__SWEEP_THREADS / threads, room = all / blocks - 1024 - (int64_t)scratch;
     for (s->stages = 1; s->stages < FA__SWEEP_STAGES; s->stages++)
         if ((int64_t)stage * (s->stages - 1) * blocks >= FA__SWEEP_AHEAD || (int64_t)stage * (s->stages + 1) > room ||

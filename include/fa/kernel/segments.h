@@ -1,9 +1,9 @@
 /**
  * @file segments.h
- * @brief Rows cut into segments that a team takes at once, for kernels whose elements do not wait for each other.
+ * @brief Rows cut into segments that a team takes at once, for kernels whose elements are independent of each other.
  *
  * Such a kernel hands segments to kernel/rows_run.h as if they were rows: whatever the matrix looks like, a team has a few
- * vectors a thread, all under way together, and there are as many teams as there is work for.
+ * vectors per thread, all in flight together, and there are as many teams as there is work for.
  */
 #ifndef FA_KERNEL_SEGMENTS_H
 #define FA_KERNEL_SEGMENTS_H
@@ -14,7 +14,7 @@
 /** @cond PRIVATE */
 typedef struct fa__segments {
     int64_t length, count; /* of a segment; segments of a row */
-    fa__divider divider;   /* by these */
+    fa__divider divider;   /* by count */
     int64_t rows, cols;    /* of the matrix */
 } fa__segments;
 
@@ -23,7 +23,7 @@ typedef struct fa__segment {
     int64_t row, first, cols;
 } fa__segment;
 
-/* Cuts rows into segments of at most `most` bytes, a multiple of 128, equally long but for the last, at such multiples. */
+/* Cuts rows into segments of at most `most` bytes, a multiple of 128, at multiples of 128 bytes; all but the last are equally long. */
 static inline FA_UNUSED fa__segments fa__cut(fa__rows *r, int64_t rows, int64_t cols, int element_bytes, int aligned, int64_t most) {
     fa__segments s;
     const int64_t line = 128 / element_bytes;
@@ -41,13 +41,13 @@ static inline FA_UNUSED fa__segments fa__cut(fa__rows *r, int64_t rows, int64_t 
     return s;
 }
 
-/* i / divisor, fast if what is counted is known to be `small`. */
+/* i / divisor, fast if i is known to be `small`. */
 FA_HOOK int64_t fa__quotient(int64_t i, int64_t divisor, fa__divider by, int small) {
     return small ? (int64_t)fa__divide((uint32_t)i, by) : i / divisor;
 }
 
-/* Segment number i of `segments`: the first of no columns if there is none. If they are `whole`, all are equally long, there is
- * that one, and they are fewer than 2^31. */
+/* Segment number i of `segments`: one without columns, at the beginning, if there is none. If they are `whole`, all are
+ * equally long, number i exists, and they are fewer than 2^31. */
 FA_HOOK fa__segment fa__segment_at(const fa__segments *s, int64_t i, int64_t segments, const int whole) {
     fa__segment at = {i, 0, s->cols};
     if (whole) {
@@ -65,12 +65,12 @@ FA_HOOK fa__segment fa__segment_at(const fa__segments *s, int64_t i, int64_t seg
     return at;
 }
 
-/* A matrix's first element of a segment. */
+/* The first element of a segment of a matrix. */
 FA_HOOK void *fa__element(const fa_matrix *m, const fa__segment *at, size_t element_bytes) {
     return (char *)m->data + (at->row * m->stride_row + at->first) * (int64_t)element_bytes;
 }
 
-/* The same elements in one row, where there is nothing between rows. */
+/* Whether the matrices may be taken as one row each, since there is nothing between their rows. */
 static inline FA_UNUSED int fa__flat(const fa_matrix *m, int count, int64_t rows, int64_t cols) {
     for (int i = 0; i < count; i++)
         if (rows > 1 && m[i].stride_row != cols) return 0;

@@ -1,10 +1,10 @@
 /* swiglu_rows_cpu.h: swiglu_rows.h of fa_silu on the CPU, in vectors.
  *
- * A segment of halves is gone through twice, in the first-level cache: a core looks at a few dozen operations ahead, and finds more that do
+ * A segment of halves is gone through twice, in the L1 cache: a core looks at a few dozen operations ahead, and finds more that do
  * not wait for each other where each number takes fewer: of bf16, 9 instead of 11 clocks for 8 numbers (Zen 3, AVX2). Floats, which take fewer in
  * any case, would take 1.2 times as long. */
 
-/* How far ahead of a block the same tensor is asked for: a segment, the next one of the same row or rows. */
+/* How far ahead of a block the same tensor is prefetched: a segment, the next one of the same row or rows. */
 #define FA__AHEAD(from) FA__LOOP(_row__ask_block)((uintptr_t)(from) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 
 enum {

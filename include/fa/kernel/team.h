@@ -12,9 +12,9 @@
 typedef struct fa_team {
     int thread, threads; /**< the caller's number in the team, and how many they are */
     int block, blocks;   /**< the caller's block in its cluster, and how many these are: 0 of 1 without one */
-    int round;           /**< reductions so far, whose halves of the shared memory take turns */
+    int round;           /**< reductions so far: they use the two halves of the shared memory in turn */
     int whole;           /**< 1: every row that it opens starts at a multiple of 16 bytes and fills what the team holds, so that
-                              there are no ends to look after (GPU); 0: any row */
+                              there are no ends to handle (GPU); 0: any row */
 } fa_team;
 
 #endif

@@ -14,11 +14,11 @@ typedef struct fa_tensor_map {
 } __attribute__((__aligned__(64))) fa_tensor_map;
 
 /** @cond PRIVATE */
-/* Whether a dimension of a map may have this stride, in 16-bit elements. That of a dimension of size 1 is not looked at. */
+/* Whether a dimension of a map may have this stride, in 16-bit elements. The stride of a dimension of size 1 is ignored. */
 static inline FA_UNUSED int fa__mappable_stride(int64_t stride, int size) {
     return size <= 1 || (stride >= 0 && stride % 8 == 0 && stride < (int64_t)1 << 39);
 }
-/* Whether there can be a map of the tensor. */
+/* Whether a map of the tensor can be made. */
 static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch, int heads, int seqlen) {
     if (batch < 1 || heads < 1 || seqlen < 1)
         return FA__FAIL(FA_ERROR_ARGUMENT,
@@ -41,7 +41,7 @@ static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tenso
 }
 
 /* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
- * the 128-byte swizzle; what a box has outside the tensor arrives as zeros. The driver's function is found through the
+ * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. The driver's function is found through the
  * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
  * cuTensorMapEncodeTiled). */
 static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
