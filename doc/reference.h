@@ -59,11 +59,11 @@
  *  FA_NAME followed by FA_SUB, and #FA_NAME and #FA_DTYPE stay defined. One level only. */
 #define FA_SUB _part
 
-/** Queries per tile: a multiple of 16, and 16 or 32 times #FA_WARPS on a GPU; with #FA_ARCH 90: 64, 128 or 192
+/** Queries per tile: a multiple of 16 up to 1024, and 16 or 32 times #FA_WARPS on a GPU; with #FA_ARCH 90: 64, 128 or 192
  *  (fa/attention.h). Default: from the tuning table in fa/kernel/attention_tiles.h. */
 #define FA_BLOCK_M 64
 
-/** Keys per tile: a multiple of 16, with #FA_ARCH 90 up to 256 (fa/attention.h). Default: from the tuning table. */
+/** Keys per tile: a multiple of 16 up to 1024, with #FA_ARCH 90 up to 256 (fa/attention.h). Default: from the tuning table. */
 #define FA_BLOCK_N 64
 
 /** Warps of a thread block that compute products; not used on the CPU. Default: from the tuning table; 4 in the primitives. With

@@ -31,7 +31,7 @@
  * #endif
  * @endcode
  *
- * No parameters: a plain header. It generates nothing without nvcc; kernels that use it run on compute capability 9.0 and
+ * No parameters: a plain header. Without nvcc it has no functions; kernels that use it run on compute capability 9.0 and
  * newer. What a thread does before its arrival is ordered before what another does after its wait.
  *
  * Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".

@@ -64,7 +64,7 @@
  * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is what NAME_pack() makes of an accumulator |
  * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N; on GPUs with FA_SHARED for FA_F16 and FA_BF16 only) |
  * | FA_WARPS    | no       | 4               | warps that share the product (GPU); with FA_ARCH 90 a multiple of 4 |
- * | FA_ARCH     | no       | by the compiler | FA_CPU, 80, or 90 (FA_F16 and FA_BF16), whose numbers are plain literals |
+ * | FA_ARCH     | no       | by the compiler | FA_CPU, 80, or 90 (FA_F16 and FA_BF16) |
  * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
  * Generates NAME_acc, NAME_ROWS, NAME_COLS, NAME_AT(), NAME_row(), NAME_col(); NAME_zero(), NAME_mma() (C += A B), NAME_product()

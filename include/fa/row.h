@@ -166,8 +166,8 @@ typedef struct FA__ROW(_view) {
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
     int whole;           /* known to begin and end on 16-byte boundaries: fa_team (GPU) */
-    int stream;          /* results bypass the caches (CPU); `policy` keeps what is read in the L2 cache (GPU) */
-    uint64_t policy;     /* the cache policy */
+    int stream;          /* results bypass the caches (CPU); (what is read: `policy`) */
+    uint64_t policy;     /* of what is read: to stay in the L2 cache, or to leave it first (GPU) */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);
 

@@ -62,7 +62,8 @@
  * key. Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #define FA__TABLE_M 128
 #define FA__TABLE_STAGES 2
-/* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too. */
+/* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too, or the hook
+ * is another shipped one. */
 #if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS

@@ -21,7 +21,7 @@ typedef struct fa__rows {
     int teams;          /* that a block has: more than 1 within warps only (GPU) */
     int team_bits;      /* a thread's number shifted right by these is its team's (GPU) */
     int blocks;         /* of the cluster that shares a row (GPU) */
-    uint64_t policy;    /* cache policy by which what is read stays in the L2 cache (GPU) */
+    uint64_t policy;    /* cache policy of what is read: to stay in the L2 cache, or to leave it first (GPU) */
     int64_t rows, cols;
     int64_t bytes;      /* of a matrix, if that is not rows * cols; else 0 (GPU) */
     int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
