@@ -84,9 +84,9 @@ FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)
 typedef struct FA__LOOP(_place) {
     int slot, phase;
 } FA__LOOP(_place);
-FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int slot0) {
+FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int count) {
     at->slot++;
-    if (at->slot == slot0) {
+    if (at->slot == count) {
         at->slot = 0;
         at->phase ^= 1;
     }

@@ -262,7 +262,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #endif
 
 /* GPUs with 99 KB of shared memory per block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
- * (FA__SMALL_SHARED, fa__compiled_where_small()). */
+ * (FA__SMALL_SHARED, fa__compiled_for()). */
 #if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
 #define FA__STAGES 1
 #else

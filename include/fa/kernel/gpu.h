@@ -86,47 +86,45 @@ FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int most) {
     return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most) == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* On a device that may run code for little shared memory, the compute capability that a kernel was compiled for; elsewhere 0. */
-FA__CALLED cudaError_t fa__compiled_where_small(const void *kernel, int most, int *version) {
+/* The compute capability, 89 for 8.9, of the code that a kernel was translated from. */
+FA__CALLED cudaError_t fa__compiled_for(const void *kernel, int *capability) {
     struct cudaFuncAttributes compiled;
-    *version = 0;
-    if (most >= 227 * 1024) return cudaSuccess;
     cudaError_t error = cudaFuncGetAttributes(&compiled, kernel);
-    if (error == cudaSuccess) *version = compiled.ptxVersion;
+    *capability = error == cudaSuccess ? compiled.ptxVersion : 0;
     return error;
 }
 /* Whether a kernel was compiled for a GPU that has little shared memory, if there is a device to tell. */
 FA__CALLED int fa__is_small(const void *kernel) {
-    int device, most, version;
-    return fa__most_shared(&device, &most) == cudaSuccess && fa__compiled_where_small(kernel, most, &version) == cudaSuccess &&
-           FA__SMALL_SHARED(version);
+    int capability;
+    return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__SMALL_SHARED(capability);
 }
 
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
  * for a GPU that has little (kernel/attention_tiles.h). */
 static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
                                              size_t less_bytes, void *params, fa_stream stream) {
-    int device, most, version, major = 0, minor = 0;
+    int device, most, capability = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the current device");
-    if (shared_bytes > 48 * 1024 || less_bytes < shared_bytes) {
+    if (less_bytes < shared_bytes) {
+        error = fa__compiled_for(kernel, &capability);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
+        if (FA__SMALL_SHARED(capability)) shared_bytes = less_bytes;
+    }
+    if (shared_bytes > 48 * 1024) {
         error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
-        error = fa__compiled_where_small(kernel, most, &version);
-        if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
-        if (FA__SMALL_SHARED(version)) {
-            shared_bytes = less_bytes;
-        } else if (version && shared_bytes > (size_t)most && less_bytes <= (size_t)most) {
+        if (shared_bytes > (size_t)most && less_bytes <= (size_t)most) {
             cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
             cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
             if (FA__SMALL_SHARED(major * 10 + minor))
                 return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
-                                name, version / 10, version % 10, device, major, minor);
+                                name, capability / 10, capability % 10, device, major, minor);
         }
         if (shared_bytes > (size_t)most)
             return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
                             name, shared_bytes, most);
-        error = shared_bytes > 48 * 1024 ? fa__reserve_shared(kernel, most) : cudaSuccess;
+        error = fa__reserve_shared(kernel, most);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
     void *arguments[1] = {params};
