@@ -64,8 +64,7 @@ includedir   = $(PREFIX)/include
 pkgconfigdir = $(PREFIX)/share/pkgconfig
 cmakedir     = $(PREFIX)/share/cmake/fa
 
-# fa.pc and the paths below hold it as it is.
-# (Before a shell sees it.)
+# fa.pc and the paths below hold PREFIX as it is. Quotes and dollars are looked for before a shell sees them.
 prefix_quotes = $(findstring ',$(PREFIX))$(findstring ",$(PREFIX))$(findstring `,$(PREFIX))$(findstring $$,$(PREFIX))
 prefix-is-usable:
 	$(if $(prefix_quotes),$(error install: PREFIX is $(PREFIX): there must be no quotes and no dollar in it))

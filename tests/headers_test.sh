@@ -167,18 +167,16 @@ for round in 1 2 3 4 5 6; do
     ok $? "any order, twice: $(echo $order)" "$work/log"
 done
 
-# And lower-case ones: Qt's keywords, minima and maxima, attributes under short names. (Headers of the system do not expect these, so they come first.)
-{
-    echo '#include <fa/fa.h>'
-    echo '#include <fa/kernel/check.h>'
-    echo '#if !defined(__CUDACC__)'
-    echo '#include <fa/arch/cpu/threads.h>'
-    echo '#endif'
-    printf '#define slots\n#define signals public\n#define emit\n#define foreach(a, b) for (a : b)\n'
-    printf '#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n'
-    for name in noinline always_inline unused weak cold pure packed optimize; do printf '#define %s __attribute__((%s))\n' $name $name; done
+# And lower-case ones: Qt's keywords, minima and maxima, attributes under short names. (Headers of the system do not expect these, so they come
+# first; nor do those that nvcc includes behind the program, which has Qt's alone.)
+own() { # MACRO...: all headers, in a program with these and Qt's
+    printf '#include <fa/fa.h>\n#include <fa/kernel/check.h>\n#if !defined(__CUDACC__)\n#include <fa/arch/cpu/threads.h>\n#endif\n'
+    for macro in 'slots' 'signals public' 'emit' 'foreach(a, b) for (a : b)' "$@"; do echo "#define $macro"; done
     cat "$work/all.c"
-} >"$work/own.c"
+}
+set -- 'min(a, b) ((a) < (b) ? (a) : (b))' 'max(a, b) ((a) > (b) ? (a) : (b))'
+for name in noinline always_inline unused weak cold pure packed optimize; do set -- "$@" "$name __attribute__(($name))"; done
+own "$@" >"$work/own.c"
 $CC -std=c11 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
 ok $? "cc: macros of the program's called slots, emit, min, noinline and such" "$work/log"
 if [ -n "$CXX" ]; then
@@ -186,7 +184,7 @@ if [ -n "$CXX" ]; then
     ok $? "c++: macros of the program's called slots, emit, min, noinline and such" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
-    sed '/^#define \(m..\|noinline\|always_inline\|unused\|weak\|cold\|pure\|packed\|optimize\)/d' "$work/own.c" >"$work/own.cu"
+    own >"$work/own.cu"
     "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -ptx "$work/own.cu" -o "$work/own.ptx" >"$work/log" 2>&1
     ok $? "nvcc: macros of the program's called slots and emit" "$work/log"
 fi

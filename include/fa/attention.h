@@ -118,8 +118,9 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 /* Whether a hook, or the extra column of the product that replaces it, may make scores of any size (fa/softmax.h,
  * FA_WIDE); shipped hooks that are known to be bounded do not. */
 #define FA__WIDE_SCORE (FA__COLUMNS == 2 || (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP))
-/* Whether work items go through heads in sections: under a mask, or where heads may share a bias (which is no bottleneck in fp32). */
-#define FA__MAY_SHARE_BIAS (FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+/* Whether work items go through heads in sections: under a mask, or where heads may share a bias (which is no bottleneck
+ * in fp32, nor on the CPU, where sections are 1.5% slower). */
+#define FA__MAY_SHARE_BIAS (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #define FA__IN_SECTIONS (FA__HAS_MASK || FA__MAY_SHARE_BIAS)
 /* The score that a worker computes from q.k, and its unit. Under a soft cap the worker computes only tanh, in units of
  * the cap; the factors of the product and of the exponent include the cap. */
