@@ -28,6 +28,7 @@ help:
 	@echo "make run        denoise a photo: attention over all its pixels (IMAGE=photo.ppm)"
 	@echo "make test       run every test that this machine can run"
 	@echo "make bench      time every instance beside its reference (GRID=full for the whole grid on the CPU)"
+	@echo "                make bench-cpu, bench-gpu, bench-compare, bench-rows-cpu, bench-rows-gpu, bench-rows-compare: a part of it"
 	@echo "make examples   build and run the ladder of examples"
 	@echo "make doc        write the documentation to $(BUILD)/doc/html (needs doxygen)"
 	@echo "make install    copy the headers, fa.pc and the CMake package to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"

@@ -617,7 +617,8 @@ size_t NAME_workspace(const fa_row_softmax_args *args);
 /** Normalises the rows of args->x, or of dropout(x) + residual, which args->sum gets.
  *  @param args   matrices, weights and sizes; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK, or what went wrong, of which fa_last_error() says more */
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE, ::FA_ERROR_RESOURCE
+ *          or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_layernorm_args *args, fa_stream stream);
 
 /** The gradients that are wanted: of x, of the residual, and, summed over all rows without atomics, of the weights.
@@ -641,7 +642,8 @@ size_t NAME_workspace(const fa_layernorm_args *args);
 /** Normalises the rows of args->x, or of dropout(x) + residual, which args->sum gets.
  *  @param args   matrices, weights and sizes; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK, or what went wrong, of which fa_last_error() says more */
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE, ::FA_ERROR_RESOURCE
+ *          or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_rmsnorm_args *args, fa_stream stream);
 
 /** The gradients that are wanted: of x, of the residual, and, summed over all rows without atomics, of the weights.
@@ -665,7 +667,8 @@ size_t NAME_workspace(const fa_rmsnorm_args *args);
 /** The loss of every row, args->loss, and its args->lse.
  *  @param args   logits, targets and sizes; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK, or what went wrong, of which fa_last_error() says more */
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE, ::FA_ERROR_RESOURCE
+ *          or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_cross_entropy_args *args, fa_stream stream);
 
 /** The gradient args->d_logits, which may be the logits, from args->d_loss and the forward's lse.
@@ -688,7 +691,8 @@ size_t NAME_workspace(const fa_cross_entropy_args *args);
 /** args->y = activation(gate) up.
  *  @param args   matrices and sizes; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK, or what went wrong, of which fa_last_error() says more */
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE, ::FA_ERROR_RESOURCE
+ *          or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_swiglu_args *args, fa_stream stream);
 
 /** The gradients args->d_gate and args->d_up, from args->d_y, the gate and the other factor.
@@ -711,7 +715,8 @@ size_t NAME_workspace(const fa_swiglu_args *args);
 /** args->q and args->k, rotated by the angles of their positions, to q_out and k_out.
  *  @param args   tensors, sizes and what tells the angles; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK, or what went wrong, of which fa_last_error() says more */
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE, ::FA_ERROR_ARCHITECTURE, ::FA_ERROR_RESOURCE
+ *          or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_rope_args *args, fa_stream stream);
 
 /** args->d_q and args->d_k, gradients of q_out and k_out, become those of q and k: rotated back, in place.

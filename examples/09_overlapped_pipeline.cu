@@ -1,7 +1,8 @@
 /* 09 the overlapped pipeline: exponentials under products.
  *
- * A tile costs a warpgroup 128 * 64 exponentials, of which a multiprocessor does 16 a cycle, and about ten times as
- * many other operations of the softmax: with head dimension 64, more time than its two products. Tensor cores that
+ * A tile costs a warpgroup 128 * 64 exponentials, of which a multiprocessor does 16 a cycle, and seven times as
+ * many other operations of the softmax (three of them are exp2f()'s care for subnormals, which the library leaves out): with
+ * head dimension 64, more time than its two products. Tensor cores that
  * wait for them are more than half idle. Two overlaps hide them (FlashAttention-3, Shah et al., arXiv 2407.08608).
  *
  * Within a warpgroup: products run in the background, so there should always be one while the softmax computes.
@@ -14,7 +15,7 @@
  *         wait for S' only; softmax of S' while P V_i runs
  *         wait for O; rescale it; P = S'
  *
- * Between warpgroups: they take turns with the tensor cores. A consumer starts its products when the other one has
+ * Between warpgroups (ping-pong): they take turns with the tensor cores. A consumer starts its products when the other one has
  * finished its own S' and is in its softmax:
  *
  *     consumer 0     products          softmax           products          softmax
@@ -36,7 +37,7 @@
 
 #if ON_GPU && FA__COMPILES_90
 #undef HEAD_DIM
-#include "08_producer_consumers.cu" /* roles_begin(), produce() */
+#include "08_producer_consumers.cu" /* roles_begin(), produce(), ROLES_KERNEL() */
 
 /* Barrier 0 is __syncthreads(). 256: a warpgroup that waits and one that arrives. */
 DEVICE void take_turn(int consumer) { fa_sm90_bar_sync(1 + consumer, 256); }
@@ -56,7 +57,7 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
     start_scores(s, &shared->q[consumer], &shared->k[0]);
     wait_scores(s, 0);
     pass_turn(consumer);
-    if (leader) fa_mbarrier_arrive(&shared->k_free[0]);
+    if (leader) fa_mbarrier_arrive(&shared->k_empty[0]);
     group_softmax(&w, s, factor, p->scale); /* O is still zero */
     group_pack(weights, s);
 
@@ -68,7 +69,7 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
         start_outputs(w.o, weights, &shared->v[i % STAGES]);
         wait_scores(s, 1); /* all but the latest group: S' is there */
         pass_turn(consumer);
-        if (leader) fa_mbarrier_arrive(&shared->k_free[(i + 1) % STAGES]);
+        if (leader) fa_mbarrier_arrive(&shared->k_empty[(i + 1) % STAGES]);
         group_softmax(&w, s, factor, p->scale);
         /* Once a few tiles have been seen, most bring no larger score, and O stays. The wait stands in both arms because the
          * assembler would move it up, ahead of the softmax, where nothing branches. */
@@ -76,7 +77,7 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
             wait_outputs(w.o, 0);
             group_rescale(&w, factor);
         } else wait_outputs(w.o, 0);
-        if (leader) fa_mbarrier_arrive(&shared->v_free[i % STAGES]);
+        if (leader) fa_mbarrier_arrive(&shared->v_empty[i % STAGES]);
         group_pack(weights, s);
     }
 
@@ -87,20 +88,7 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
     group_end(&w, o);
 }
 
-KERNEL __launch_bounds__(ROLES_THREADS, 1) overlapped_kernel(const __grid_constant__ mapped_problem m) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    roles_shared *shared = (roles_shared *)memory;
-    int tiles = m.p.seqlen / (CONSUMERS * QUERIES), group = roles_begin(shared);
-    int head = BLOCK / tiles % m.p.heads, batch = BLOCK / tiles / m.p.heads, first = BLOCK % tiles * (CONSUMERS * QUERIES);
-    if (group == 0) {
-        fa_sm90_registers_lower(24);
-        if (threadIdx.x == 0) produce(&m, shared, first, head, batch);
-    } else {
-        fa_sm90_registers_raise(240);
-        first += (group - 1) * QUERIES;
-        overlapped_consume(&m.p, shared, group - 1, m.p.o16 + ((int64_t)(batch * m.p.heads + head) * m.p.seqlen + first) * HEAD_DIM);
-    }
-}
+ROLES_KERNEL(overlapped_kernel, overlapped_consume)
 
 static UNUSED void overlapped_pipeline(const problem *p) {
     wgmma_launch(overlapped_kernel, p, CONSUMERS * QUERIES, ROLES_THREADS, sizeof(roles_shared));

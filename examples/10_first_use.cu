@@ -4,7 +4,8 @@
  * lengths, strides and batch, on this machine: compiled by nvcc it runs on the GPU, compiled as C on the CPU, on
  * all cores.
  *
- *     nvcc -O3 -arch=sm_90a -I../include 10_first_use.cu         or     (sm_80, sm_89, sm_100a: what the GPU is)
+ *     nvcc -O3 -arch=sm_90a -I../include 10_first_use.cu     (or what the GPU is: sm_80, sm_89, sm_100a)
+ * or
  *     cc -O3 -x c -I../include 10_first_use.cu -lm -pthread
  */
 #include "harness.h"

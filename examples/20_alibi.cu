@@ -7,12 +7,7 @@
  */
 #define NO_MAIN
 #include "10_first_use.cu"
-
-#define FA_NAME causal
-#define FA_DTYPE FA_BF16
-#define FA_HEAD_DIM 64
-#define FA_MASK fa_causal
-#include <fa/attention.h>
+#include "causal.h" /* run_causal() */
 
 #define FA_NAME alibi
 #define FA_DTYPE FA_BF16
@@ -21,10 +16,6 @@
 #define FA_SCORE fa_alibi
 #include <fa/attention.h>
 
-static void run_causal(const problem *p) {
-    fa_attention_args a = attention_args(p);
-    FA(causal_forward(&a, 0));
-}
 static void run_alibi(const problem *p) {
     fa_attention_args a = attention_args(p);
     a.alibi_slopes = p->scratch;

@@ -6,14 +6,9 @@
  */
 #define NO_MAIN
 #include "10_first_use.cu"
+#include "causal.h" /* run_causal() */
 
 #define WINDOW (ON_GPU ? 512 : 128)
-
-#define FA_NAME causal
-#define FA_DTYPE FA_BF16
-#define FA_HEAD_DIM 64
-#define FA_MASK fa_causal
-#include <fa/attention.h>
 
 #define FA_NAME window
 #define FA_DTYPE FA_BF16
@@ -21,10 +16,6 @@
 #define FA_MASK fa_sliding_window
 #include <fa/attention.h>
 
-static void run_causal(const problem *p) {
-    fa_attention_args a = attention_args(p);
-    FA(causal_forward(&a, 0));
-}
 static fa_attention_args window_args(const problem *p) {
     fa_attention_args a = attention_args(p);
     a.window_left = WINDOW;

@@ -1,8 +1,9 @@
-/* 22 soft cap: a hook in a hook's place, and one of your own beside it.
+/* 22 soft cap: a shipped hook, and one of your own beside it.
  *
  * Gemma 2 (arXiv 2408.00118) keeps its scores within +-cap by cap * tanh(score / cap). The library has it: FA_SCORE
- * fa_softcap. To show that nothing in that is privileged, the second instance caps with a function of our own, the
- * softer score / (1 + |score| / cap), which needs no tanh. A hook is the name of a function; its struct is ours too.
+ * fa_softcap. The second instance caps with a function of our own, the softer score / (1 + |score| / cap), which needs no
+ * tanh. A hook is the name of a function; its struct is ours too. (Kernels know more of a shipped one: they fold this one's
+ * two factors into others.)
  */
 #define NO_MAIN
 #include "10_first_use.cu"

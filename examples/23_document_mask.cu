@@ -10,6 +10,7 @@
  */
 #define NO_MAIN
 #include "10_first_use.cu"
+#include "causal.h" /* run_causal() */
 
 /* What the mask needs to know. The arrays lie where the kernel runs. */
 struct packed {
@@ -53,12 +54,6 @@ FA_HOOK fa_range packed_queries(const struct packed *u, fa_box box) {
 #define FA_USER_ARGS struct packed
 #include <fa/attention.h>
 
-#define FA_NAME causal
-#define FA_DTYPE FA_BF16
-#define FA_HEAD_DIM 64
-#define FA_MASK fa_causal
-#include <fa/attention.h>
-
 static int *begins, *ends; /* on the host, for the reference */
 
 static fa_attention_args packed_args(const problem *p, struct packed *mine) {
@@ -72,10 +67,6 @@ static void run_packed(const problem *p) {
     struct packed mine;
     fa_attention_args a = packed_args(p, &mine);
     FA(documents_forward(&a, 0));
-}
-static void run_causal(const problem *p) {
-    fa_attention_args a = attention_args(p);
-    FA(causal_forward(&a, 0));
 }
 
 static double reference(const problem *p, double score, int batch, int head, int query, int key) {

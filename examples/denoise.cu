@@ -218,7 +218,7 @@ static const char usage[] =
     "                compare with the photo as it was; 0: the photo is noisy already\n"
     "  --noise S     with --sigma 0: the noise that is in the photo (default: estimated from it)\n"
     "  --strength X  larger removes more noise and more detail (default 0.4)\n"
-    "  --window R    look only at pixels within R rows and R columns (default: at all)\n"
+    "  --window R    look only at pixels within R rows and R columns (default: at all pixels)\n"
     "  --out DIR     where noisy.png, denoised.png and denoised.ppm go (default .)\n"
     "  --seed N      of the noise (default 1)\n"
     "  --threads N   CPU threads (default: all)\n";

@@ -1,3 +1,3 @@
 #!/bin/sh
-# pairs.sh: the table of tested combinations covers every pair of choices.
+# pairs_test.sh: the table of tested combinations covers every pair of choices.
 exec "${BUILD:-build}/tests/pairs" check tests/pairs.h

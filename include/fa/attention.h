@@ -2,6 +2,8 @@
  * @file attention.h
  * @brief Exact fused attention, forward: softmax(scale * Q K^T, masked and modified) V. A template header.
  *
+ * After FlashAttention (Dao et al., arXiv 2205.14135 and 2307.08691; Shah et al., 2407.08608); grouped queries: Ainslie et al., 2305.13245.
+ *
  * @code{.c}
  * #include <fa/fa.h>
  *

@@ -83,7 +83,8 @@ typedef struct fa_cross_entropy_args {
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+                      there is work for. Never changes the result. */
 } fa_cross_entropy_args;
 
 /** @cond PRIVATE */

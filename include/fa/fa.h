@@ -74,7 +74,7 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #else
 #define FA_EXTERN extern
 #endif
-#define FA_UNUSED __attribute__((__unused__))
+#define FA_UNUSED __attribute__((__unused__)) /**< a function that a file need not call */
 /** @cond PRIVATE */
 /* Attributes are spelt with underscores, so that no macro of the program has their name; but some releases of CUDA
  * define __noinline__ as a macro. */
@@ -240,8 +240,8 @@ static inline FA_UNUSED const char *fa_last_error(void) { return fa__error; }
 /** A (batch, heads, seqlen, head_dim) tensor: strides in elements, the head dimension contiguous.
  *  Strides are non-negative multiples of 16 bytes (0 broadcasts); data is 16-byte aligned. */
 typedef struct fa_tensor {
-    void *data;
-    int64_t stride_batch, stride_head, stride_seq;
+    void *data;                                    /**< element (0, 0, 0, 0) */
+    int64_t stride_batch, stride_head, stride_seq; /**< elements from one sequence, head or token to the next */
 } fa_tensor;
 
 /** A contiguous (batch, heads, seqlen, head_dim) tensor; no stride depends on the batch.
@@ -315,7 +315,8 @@ typedef struct fa_attention_args {
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 4, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+                      there is work for. Never changes the result. */
 } fa_attention_args;
 
 /** Arguments with nothing set: all zero, except for unbounded windows. */
@@ -328,7 +329,7 @@ static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
 
 /** What NAME_plan() says: which kernel would run, and how much of the score matrix it visits. */
 typedef struct fa_plan {
-    const char *schedule; /**< "cpu-avx512", "sm_80", "sm_90a", ... */
+    const char *schedule; /**< "cpu", "cpu-avx2", "cpu-avx512", "sm_80" or "sm_90a" */
     int arch;             /**< FA_CPU, 80 or 90: which schedule */
     int block_m, block_n; /**< queries and keys per tile */
     int stages;           /**< pipeline stages: tiles of K and V in flight */
@@ -355,8 +356,8 @@ typedef struct fa_range {
 /** One element of the score matrix, as a hook sees it. */
 typedef struct fa_index {
     const fa_attention_args *args; /**< the call's arguments, readable where the hook runs (never read args->user) */
-    int batch, head, head_kv;
-    int query, key;
+    int batch, head, head_kv; /**< head: of the queries; head_kv: the one of the keys that it reads, head / (heads / heads_kv) */
+    int query, key;           /**< positions: 0 to seqlen_q - 1, 0 to seqlen_k - 1 */
     float distance; /**< key - (query + seqlen_k - seqlen_q): 0 on the bottom-right aligned diagonal, whatever the mask, negative before it */
     int dtype;      /**< FA_DTYPE of the instance, a compile-time constant */
     int checked;    /**< a compile-time constant: 1 where the host has verified the hook's arrays, so that it need not look for NULL */
@@ -364,9 +365,9 @@ typedef struct fa_index {
 
 /** A block of the score matrix, as a mask's block functions see it. */
 typedef struct fa_box {
-    const fa_attention_args *args;
-    int batch, head, head_kv;
-    fa_range queries, keys; /**< inside the sequences */
+    const fa_attention_args *args; /**< the call's arguments */
+    int batch, head, head_kv;      /**< as in fa_index */
+    fa_range queries, keys;        /**< inside the sequences */
 } fa_box;
 
 /** How a mask classifies a box. */

@@ -3,6 +3,8 @@
  * @brief Layer normalisation of the rows of a matrix, with the dropout and the residual before it, and its gradients. A template
  * header.
  *
+ * Ba, Kiros and Hinton, arXiv 1607.06450.
+ *
  *     s = x, or dropout(x) + residual;  n = (s - mean) rstd,  rstd = 1 / sqrt(variance + eps);  y = n gamma + beta
  *     d_s = rstd (w - mean of w - n mean of (w n)) + d_sum,  w = d_y gamma;  d_residual = d_s,  d_x = dropout(d_s)
  *     d_gamma = sum over rows of d_y n,  d_beta = sum over rows of d_y
@@ -90,7 +92,8 @@ typedef struct fa_layernorm_args {
     void *d_beta;         /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
     void *workspace;      /**< NAME_workspace() bytes at a multiple of 16, for the backward; NULL if that is 0 */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+                      there is work for. Never changes the result. */
 } fa_layernorm_args;
 #endif
 

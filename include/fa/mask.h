@@ -117,7 +117,7 @@ FA_HOOK fa_range fa_causal_top_left_queries(const void *user, fa_box box) {
 
 /** @name fa_sliding_window: keys around the query's own position
  *
- *  From position - window_left to position + window_right, where the query's position is query + seqlen_k - seqlen_q and a
+ *  (Beltagy et al., arXiv 2004.05150.) From position - window_left to position + window_right, where the query's position is query + seqlen_k - seqlen_q and a
  *  negative bound means none. Causal with a window: window_right = 0.
  *  @{ */
 FA_HOOK int64_t fa__window_lowest(const fa_attention_args *args) {
@@ -151,7 +151,7 @@ FA_HOOK fa_range fa_sliding_window_queries(const void *user, fa_box box) {
 
 /** @name fa_prefix: a visible prefix, causal beyond it
  *
- *  Prefix language modelling: every query sees the first prefix[batch] keys; beyond them it sees what causal attention
+ *  Prefix language modelling (Raffel et al., arXiv 1910.10683): every query sees the first prefix[batch] keys; beyond them it sees what causal attention
  *  (bottom-right) shows it.
  *  @{ */
 /** @cond PRIVATE */
@@ -180,7 +180,7 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 
 /** @name fa_document: keys of the query's own document
  *
- *  Packed documents: a query sees the keys whose id equals its own, document_q[batch][query] == document_k[batch][key]. Any
+ *  Packed documents (Krell et al., arXiv 2107.02027): a query sees the keys whose id equals its own, document_q[batch][query] == document_k[batch][key]. Any
  *  ids in any order give correct results; documents that stay together are fast.
  *  @{ */
 /** @cond PRIVATE */

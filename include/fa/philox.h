@@ -20,7 +20,7 @@
  *
  * Not a template: functions for the CPU and every GPU. Element i of a tensor (row * cols + col) takes word i % 4 of
  * counter offset + i / 4, and is kept if that word is at least probability * 2^32. A call that uses n elements uses the
- * counters from offset to offset + (n + 3) / 4: the next one starts there.
+ * (n + 3) / 4 counters from offset on: the next call's offset is offset + (n + 3) / 4.
  */
 #ifndef FA_PHILOX_H
 #define FA_PHILOX_H

@@ -3,6 +3,8 @@
  * @brief Root-mean-square normalisation of the rows of a matrix, with the dropout and the residual before it, and its gradients.
  * A template header.
  *
+ * Zhang and Sennrich, arXiv 1910.07467.
+ *
  *     s = x, or dropout(x) + residual;  n = s rstd,  rstd = 1 / sqrt(mean of s^2 + eps);  y = n gamma
  *     d_s = rstd (w - n mean of (w n)) + d_sum,  w = d_y gamma;  d_residual = d_s,  d_x = dropout(d_s)
  *     d_gamma = sum over rows of d_y n
@@ -87,7 +89,8 @@ typedef struct fa_rmsnorm_args {
     void *d_gamma;        /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
     void *workspace;      /**< NAME_workspace() bytes at a multiple of 16, for the backward; NULL if that is 0 */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+                      there is work for. Never changes the result. */
 } fa_rmsnorm_args;
 #endif
 

@@ -64,7 +64,8 @@ typedef struct fa_row_softmax_args {
     fa_matrix d_x;     /**< (rows, cols) FA_DTYPE, written by the backward */
     void *workspace;   /**< not needed, and not read */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+                      there is work for. Never changes the result. */
 } fa_row_softmax_args;
 #endif
 

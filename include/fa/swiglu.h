@@ -71,7 +71,8 @@ typedef struct fa_swiglu_args {
     const void *user; /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;  /**< not needed, and not read */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use; 0 means the environment variable FA_THREADS or else all cores. Never changes the result. */
+    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+                      there is work for. Never changes the result. */
 } fa_swiglu_args;
 #endif
 

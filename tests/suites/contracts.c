@@ -1145,6 +1145,42 @@ static void determinism(const instance *of) {
     problem_delete(&p);
 }
 
+/* The same of a sequence whose bias the copy engine can bring if it is alone, and the warps gather if it is not: what they put beside the queries
+ * that there are must be the same, since a warp's rows are weighed anew together. There is one key, whose score is 7.3 and whose bias 12.3. */
+static void bias_alone(const instance *of) {
+    enum { KEYS = 512, ONE = 300 };
+    shape s = shape_plain(1, 1, 1, 1, KEYS), t = shape_plain(2, 1, 1, 1, KEYS + 4);
+    problem p = fresh(of, &s), q = fresh(of, &t);
+    const double score = -5, per = score * sqrt((double)of->head_dim) / of->head_dim;
+    q.args.seqlen_k = KEYS;
+    for (int b = 0; b < 2; b++) {
+        for (int c = 0; c < of->head_dim; c++) {
+            for (int j = 0; j < KEYS; j++) {
+                problem_set(&q, &q.k, &q.args.k, b, 0, j, c, j == ONE ? per : problem_get(&p, &p.k, &p.args.k, 0, 0, j, c) / 8);
+                problem_set(&q, &q.v, &q.args.v, b, 0, j, c, problem_get(&p, &p.v, &p.args.v, 0, 0, j, c));
+            }
+            problem_set(&q, &q.q, &q.args.q, b, 0, 0, c, 1);
+        }
+        for (int j = 0; j < KEYS; j++) number_store(q.bias.host, b * (KEYS + 4) + j, of->dtype, j == ONE ? 12.3 : 0);
+    }
+    problem_upload(&q);
+    unsigned char *o[2], *lse[2];
+    for (int i = 0; i < 2; i++) {
+        q.args.batch = 1 + i;
+        const int ran = check_forward(&q);
+        problem_download(&q);
+        o[i] = (unsigned char *)malloc(q.o.bytes), lse[i] = (unsigned char *)malloc(q.lse.bytes);
+        memcpy(o[i], q.o.host, q.o.bytes), memcpy(lse[i], q.lse.host, q.lse.bytes);
+        if (!ran) tap_note("%s", fa_last_error());
+    }
+    const size_t row = (size_t)of->head_dim_v * (size_t)number_bytes(of->dtype);
+    tap_ok(!memcmp(o[0] + PROBLEM_FRONT, o[1] + PROBLEM_FRONT, row) && !memcmp(lse[0] + PROBLEM_FRONT, lse[1] + PROBLEM_FRONT, 4),
+           "%s: a sequence with a bias whose strides depend on the batch gives the same bits alone and in a batch", of->name);
+    for (int i = 0; i < 2; i++) free(o[i]), free(lse[i]);
+    problem_delete(&p);
+    problem_delete(&q);
+}
+
 /* ---- offsets beyond 2^31 elements ---- */
 
 /* A tensor with rows far apart, of which only the rows themselves are touched. */
@@ -1439,6 +1475,7 @@ static void numerics(void) {
     late_low_scores(&half_key_bias);
     late_low_scores(&window_key_bias);
     late_low_scores(&wide_bias);
+    bias_alone(&wide_bias);
     documents_apart(&document);
     large_scale(&key_bias, 200, 1);
     large_scale(&half_key_bias, 200, 1);

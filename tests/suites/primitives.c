@@ -346,7 +346,7 @@ static void policies(void) {
     LAUNCH(make_policies, data);
     if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
     memory_get(PLACE, made, data, sizeof made);
-    tap_ok(made[0] == FA__SM80_STAY && made[1] == FA__SM80_STAY_LONGER && made[2] == FA__SM80_LEAVE,
+    tap_ok(made[0] == FA__SM80_EVICT_UNCHANGED && made[1] == FA__SM80_EVICT_LAST && made[2] == FA__SM80_EVICT_FIRST,
            "marks for the second-level cache: %llx, %llx, %llx", (unsigned long long)made[0], (unsigned long long)made[1],
            (unsigned long long)made[2]);
     memory_delete(PLACE, data, sizeof made);

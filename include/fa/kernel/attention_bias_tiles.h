@@ -48,11 +48,12 @@ FA__FN void FA__LOOP(_bias_gather)(unsigned char *tile, const FA__PARAMS *p, fa_
         uint16_t x[FA__AT_ONCE][FA__PER_LANE];
         FA__UNROLL
         for (int i = 0; i < FA__AT_ONCE; i++) {
-            const uint16_t *row = head + fa__min(box.queries.begin + first + i, box.queries.end - 1) * a->bias_stride_query;
+            const int query = box.queries.begin + first + i, keys = query < box.queries.end ? a->seqlen_k : 0; /* zeros, as the copy engine brings */
+            const uint16_t *row = head + query * a->bias_stride_query;
             FA__UNROLL
             for (int j = 0; j < FA__PER_LANE; j++) {
                 const int key = key0 + j * FA__LANES + lane;
-                x[i][j] = key < a->seqlen_k ? row[key] : (uint16_t)0;
+                x[i][j] = key < keys ? row[key] : (uint16_t)0;
             }
         }
         FA__UNROLL

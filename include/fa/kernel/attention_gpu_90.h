@@ -49,7 +49,7 @@ static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
     const char *const name[] = {FA__STR(FA__ATTN()) ": q", FA__STR(FA__ATTN()) ": o", FA__STR(FA__ATTN()) ": k", FA__STR(FA__ATTN()) ": v"};
     const fa_tensor *const mapped[] = {&a->q, &a->o, &a->k, &a->v};
     fa_status status = FA_OK;
-    for (int i = 0; status == FA_OK && p->items > 0 && i < (a->seqlen_k > 0 ? 4 : 2); i++)
+    for (int i = 0; status == FA_OK && p->items > 0 && a->seqlen_k > 0 && i < 4; i++) /* without keys there are no maps */
         status = fa__mappable(name[i], *mapped[i], a->batch, i < 2 ? a->heads : a->heads_kv, i < 2 ? a->seqlen_q : a->seqlen_k);
     return status;
 }

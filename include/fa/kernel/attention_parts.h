@@ -17,7 +17,7 @@
 #define FA__LEAVING_M FA__WORKER_M
 #endif
 
-/* What is multiplied as pairs of halves; not O, which is written as floats. */
+/* To tiles and products: elements are floats kept as pairs of halves (arch/sm80/tile_pairs.h). Not those of O, which is written as floats. */
 #if FA__PAIRS
 #define FA__PAIRED
 #endif
@@ -28,8 +28,8 @@
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#if FA__BY_EIGHT
-#define FA__MINGLED
+#if FA__BY_EIGHT /* to the tile of K and its product: rows of B in another order (arch/sm80/tile.h, NAME_place()) */
+#define FA__PERMUTED_KEYS
 #endif
 #define FA__PART FA__CAT(FA__VARIANT, _ktile)
 #define FA_ROWS FA_BLOCK_N
@@ -44,7 +44,7 @@
 #define FA_OPERAND FA_OPERAND_BT
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
-#undef FA__MINGLED
+#undef FA__PERMUTED_KEYS
 #undef FA__PAIRED
 #define FA__PART FA__CAT(FA__VARIANT, _otile)
 #define FA_ROWS FA__LEAVING_M
@@ -57,7 +57,7 @@
 #define FA__PAIRED
 #endif
 #if FA__BY_EIGHT
-#define FA__MINGLED
+#define FA__PERMUTED_KEYS
 #endif
 #define FA__PART FA__CAT(FA__VARIANT, _qk)
 #define FA_M FA__WORKER_M
@@ -68,7 +68,7 @@
 #endif
 #include <fa/mma.h>
 
-#undef FA__MINGLED
+#undef FA__PERMUTED_KEYS
 #define FA__PART FA__CAT(FA__VARIANT, _pv)
 #define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
@@ -85,6 +85,9 @@
 #include <fa/softmax.h>
 
 #include <fa/arch/dtype.h>
+/* Names of a variant of an instance: FA_NAME, FA_SUB, FA__VARIANT and x pasted together (those of the instance itself are FA__ATTN(x)). So
+ * FA__LOOP(_ktile_load) is the NAME_load() of fa/tile.h for the tile of K, FA__LOOP(_qk_mma) that of fa/mma.h for Q K^T, and
+ * FA__LOOP(_softmax_update) that of fa/softmax.h; FA__OP(x) is an operation of the instruction layer (arch/bind.h). */
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
 
 /* What hooks are told of a head. */

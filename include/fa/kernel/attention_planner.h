@@ -1,4 +1,4 @@
-/* attention_planner.h: the warp of sm_90a that runs ahead of all others, and writes a note for each tile of keys that a query block sees. */
+/* attention_planner.h: the tile scheduler of sm_90a: a warp that runs ahead of all others, and writes a note for each tile of keys that a query block sees. */
 
 #include <fa/kernel/attention_walk.h>
 
@@ -102,7 +102,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             shared->block[count % FA__LOOP(_blocks)] = block;
         }
         while (word >= 0) {
-            FA__LOOP(_wait_free)(shared->of_notes, at);
+            FA__LOOP(_wait_empty)(shared->of_notes, at);
             if (lane == 0) {
                 FA__LOOP(_note) note = {next < 0 ? word | FA__LOOP(_last) : word, box.batch, box.head, box.head_kv};
                 shared->note[at.slot] = note;

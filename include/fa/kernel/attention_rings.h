@@ -37,9 +37,9 @@ enum {
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
 };
 
-/* A barrier for each direction: a buffer is full, a buffer is free again. */
+/* A barrier for each direction: a buffer is full, a buffer is empty again. */
 typedef struct FA__LOOP(_pair) {
-    uint64_t full, free;
+    uint64_t full, empty;
 } FA__LOOP(_pair);
 
 /* A block of queries, of which all warpgroups have a part. */
@@ -65,6 +65,7 @@ typedef struct FA__LOOP(_shared) {
 #if FA__BIAS_TILES
     unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((__aligned__(1024)));
 #endif
+    /* Where panels of O wait for the copy engine. */
     unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((__aligned__(1024)));
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
@@ -77,6 +78,12 @@ typedef struct FA__LOOP(_shared) {
     fa__ids ids[FA__LOOP(_known)];
 #endif
 } FA__LOOP(_shared);
+
+/* The producer arrives once at `full`, and `readers` at `empty`. */
+FA__FN void FA__LOOP(_init_pair)(FA__LOOP(_pair) * pair, int readers) {
+    fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->full), 1);
+    fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->empty), readers);
+}
 
 FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)) * FA_BLOCK_N; }
 
@@ -94,9 +101,9 @@ FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int count) {
 FA__FN void FA__LOOP(_wait_full)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
     fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].full), at.phase);
 }
-FA__FN void FA__LOOP(_wait_free)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
-    fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].free), at.phase ^ 1);
+FA__FN void FA__LOOP(_wait_empty)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
+    fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].empty), at.phase ^ 1);
 }
 FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
-    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].free));
+    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].empty));
 }

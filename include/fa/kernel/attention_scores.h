@@ -85,11 +85,11 @@ FA__FN void FA__LOOP(_hide_beyond)(float *s, int edge, int behind) {
 
 /* Hides what a band leaves out of a tile. */
 FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    enum { FA__FAR = 1024 }; /* keys on either side of the tile, which has no more: enough for every row of the box */
+    enum { FA__MARGIN = 1024 }; /* keys on either side of the tile, which has no more: enough for every row of the box */
     (void)p; /* for FA__USER */
     fa_range queries = box.queries;
     box.queries.end = box.queries.begin + 1;
-    box.keys = fa__range(key0 - FA__FAR, fa__min(key0, INT32_MAX - FA__FAR) + FA__FAR);
+    box.keys = fa__range(key0 - FA__MARGIN, fa__min(key0, INT32_MAX - FA__MARGIN) + FA__MARGIN);
     fa_range seen = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* what the first query sees */
     thread = FA__OP(opaque)(thread);
     int own = FA__LOOP(_qk_row)(thread, 0) - FA__LOOP(_qk_col)(thread, 0) - key0;

@@ -139,7 +139,7 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         float biases[FA__LOOP(_biases)];
         FA__LOOP(_ask_for_biases)(biases, &launch->p, note.batch, note.head, FA__LOOP(_first_key)(note.word), lane);
 #endif
-        FA__LOOP(_wait_free)(shared->of_k, to);
+        FA__LOOP(_wait_empty)(shared->of_k, to);
 #if FA__COLUMNS == 2
         FA__LOOP(_put_biases)(shared->rows + 64 + to.slot * FA_BLOCK_N, biases, scale, by, lane);
         fa_sm90_proxy_fence();
@@ -151,7 +151,7 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 #if FA__BIAS_TILES
         if (note.word & FA__LOOP(_first)) query = shared->block[blocks++ % FA__LOOP(_blocks)].query;
         if (launch->bias_comes) {
-            FA__LOOP(_wait_free)(shared->of_bias, bias_to);
+            FA__LOOP(_wait_empty)(shared->of_bias, bias_to);
             FA__BRING(&shared->of_bias[bias_to.slot], _bias_tile_BYTES,
                       FA__LOOP(_bias_load)(shared->bias[bias_to.slot], &launch->bias, from.row, query, note.head, note.batch, full));
             FA__LOOP(_advance)(&bias_to, FA__LOOP(_bias_stages));
@@ -163,13 +163,13 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 }
 FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0};
-    for (int count = 0;; count++) {
+    for (int read = -FA_STAGES;; read = read + 1 < FA__LOOP(_notes) ? read + 1 : 0) { /* of the note before the last FA_STAGES */
         FA__LOOP(_wait_full)(shared->of_notes, at);
         FA__LOOP(_note) note = shared->note[at.slot];
         if (note.word & FA__LOOP(_end)) return;
-        FA__LOOP(_wait_free)(shared->of_v, to);
+        FA__LOOP(_wait_empty)(shared->of_v, to);
         /* All threads that used the tile there have read its note. */
-        if (count >= FA_STAGES) FA__LOOP(_release)(shared->of_notes, (count - FA_STAGES) % FA__LOOP(_notes));
+        if (read >= 0) FA__LOOP(_release)(shared->of_notes, read);
         FA__LOOP(_vtile_source)
         from = {&launch->v, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
         FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
@@ -187,7 +187,7 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         if (word & (FA__LOOP(_first) | FA__LOOP(_end))) {
             FA__LOOP(_block) block = shared->block[count++ % FA__LOOP(_blocks)];
             for (int group = 0; group < FA__LOOP(_groups); group++) {
-                FA__LOOP(_wait_free)(shared->of_q[group], to);
+                FA__LOOP(_wait_empty)(shared->of_q[group], to);
                 uint32_t full = fa_sm90_shared_address(&shared->of_q[group][to.slot].full);
                 FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
                 if (block.batch >= 0) {
@@ -276,7 +276,7 @@ FA__FN void FA__LOOP(_take_bias)(FA__LOOP(_consumer) * c) {
     FA__LOOP(_bias_add)(c->s.x, fa_sm90_shared_address(FA__LOOP(_bias_of_next)(c)), c->p->scale, c->thread);
     fa_sm90_proxy_fence(); /* what the copy engine writes comes after what has been read here */
     fa_sm90_warp_barrier();
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_bias, c->bias.slot, free), c->bias_comes && c->thread % FA__LANES == 0);
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_bias, c->bias.slot, empty), c->bias_comes && c->thread % FA__LANES == 0);
     FA__LOOP(_advance)(&c->bias, FA__LOOP(_bias_stages));
 }
 #endif
@@ -348,8 +348,8 @@ FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
     c->summed = 1;
 }
 
-/* Turns: a warpgroup starts the products of a step once the one before it has, and so computes its softmax while the
- * others' products run. */
+/* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, and so
+ * computes its softmax while the others' products run. */
 FA__FN void FA__LOOP(_await_turn)(int group) {
     if (FA__LOOP(_turns)) fa_sm90_bar_sync(FA__LOOP(_turn_barrier) + group, 256);
 }
@@ -438,8 +438,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     c->note = c->coming;
     FA__LOOP(_qk_wait)(&c->s, 1);
     FA__LOOP(_mark)();
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, free), leader);
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, free),
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty),
                                leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
@@ -460,7 +460,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, free), plain || c->begun); /* by all threads, which frees their notes, too */
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), plain || c->begun); /* by all threads, which frees their notes, too */
     if (FA__APART) fa_sm90_keep_apart(c->thread);
     FA__LOOP(_weigh)(c, FA__NEAR);
     c->behind = !FA__LOOKS_FIRST &&
@@ -539,28 +539,16 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         fa_sm90_prefetch_map(&launch->q);
         fa_sm90_prefetch_map(&launch->k);
         fa_sm90_prefetch_map(&launch->v);
-        for (int i = 0; i < FA__LOOP(_groups); i++) {
-            for (int j = 0; j < FA__LOOP(_q_stages); j++) {
-                fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].full), 1);
-                fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_q[i][j].free), 1);
-            }
-        }
+        for (int i = 0; i < FA__LOOP(_groups); i++)
+            for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_init_pair)(&shared->of_q[i][j], 1);
         for (int i = 0; i < FA_STAGES; i++) {
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_k[i].full), 1);
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_k[i].free), FA__LOOP(_groups));
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_v[i].full), 1);
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_v[i].free), 128 * FA__LOOP(_groups));
+            FA__LOOP(_init_pair)(&shared->of_k[i], FA__LOOP(_groups));
+            FA__LOOP(_init_pair)(&shared->of_v[i], 128 * FA__LOOP(_groups)); /* all threads */
         }
 #if FA__BIAS_TILES
-        for (int i = 0; i < FA__LOOP(_bias_stages); i++) {
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_bias[i].full), 1);
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_bias[i].free), 4 * FA__LOOP(_groups)); /* warps */
-        }
+        for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
 #endif
-        for (int i = 0; i < FA__LOOP(_notes); i++) {
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_notes[i].full), 1);
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_notes[i].free), FA__LOOP(_loaders));
-        }
+        for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], FA__LOOP(_loaders));
         fa_sm90_mbarrier_fence();
     }
 #if FA__COLUMNS

@@ -161,7 +161,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->logits, &at, sizeof(FA__ELEMENT)), at.cols, team);
-    FA__LOOP(_row__stay)(&in, p->rows.policy);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy);
     FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     const int target = fa__load_int(p->targets + at.row);
     const float lse = fa__load_float(p->lse_in + at.row), d_loss = p->d_loss ? fa__load_float(p->d_loss + at.row) : 1.0f;

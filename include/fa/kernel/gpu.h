@@ -83,7 +83,7 @@ FA__CALLED cudaError_t fa__reserve_shared(const void *kernel, int most) {
     cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
     if (error == cudaSuccess) error = fa__driver("cuFuncSetAttribute", &set, &entry);
     if (error != cudaSuccess) return error;
-    return ((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most) == 0 ? cudaSuccess : cudaErrorInvalidValue;
+    return (cudaError_t)((set_attribute)entry)(function, FA__MAX_DYNAMIC_SHARED_SIZE_BYTES, most); /* the driver numbers its errors as the runtime does */
 }
 
 /* The compute capability, 89 for 8.9, of the code that a kernel was translated from. */

@@ -60,7 +60,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
         from[r].x = FA__LOOP(_row_at)(fa__address(&p->x, row + r < p->rows.rows ? row + r : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
-        FA__LOOP(_row__stay)(&from[r].x, p->rows.policy);
+        FA__LOOP(_row__set_policy)(&from[r].x, p->rows.policy);
         FA__LOOP(_row_hold)(&from[r].held, NULL, &from[r].x, 0.0f);
     }
     FA__UNROLL

@@ -109,7 +109,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int position = p->positions ? fa__load_int(p->positions + batch * p->seqlen + token) : p->offset + (int)token;
     FA__LOOP(_row_view) first = FA__LOOP(_row_at)(NULL, at.cols, team), second = first;
     if (!FA__LOOP(_row_WHOLE)) second = FA__LOOP(_row_at)(NULL, rest < at.cols ? rest : at.cols, team);
-    FA__LOOP(_row__stay)(&first, p->rows.policy), FA__LOOP(_row__stay)(&second, p->rows.policy);
+    FA__LOOP(_row__set_policy)(&first, p->rows.policy), FA__LOOP(_row__set_policy)(&second, p->rows.policy);
     const int count = FA__LOOP(_row_count)(&first, 0), looks = p->cos && !p->interleaved;
 
     for (int head = idle ? end : begin; head < end; head += step) {

@@ -30,7 +30,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
     const int keeps = FA__LOOP(_row_keeps)(&in, 1);
     int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
-    FA__LOOP(_row__stay)(&in, p->rows.policy);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy);
 
     FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, -INFINITY);
     FA__LOOP(_row_wait)();
@@ -88,7 +88,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const int keeps = FA__LOOP(_row_keeps)(&in, 2);
     int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
     if (p->rows.stream) FA__LOOP(_row_stream)(&out);
-    FA__LOOP(_row__stay)(&in, p->rows.policy), FA__LOOP(_row__stay)(&in_d, p->rows.policy);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy), FA__LOOP(_row__set_policy)(&in_d, p->rows.policy);
 
     FA__LOOP(_row_hold)(&held_y, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);

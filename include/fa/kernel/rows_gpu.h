@@ -69,7 +69,7 @@ FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 
 /* Segments, which fit in a block as they are cut. */
 FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, const char *name, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
-    fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT), 0);
+    fa__rows_policy(&p->rows, (int)sizeof(FA__ELEMENT), 0);
     if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS, !FA__CUT_PARTIAL))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
@@ -79,7 +79,7 @@ FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, const char *name, int by
 FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int tensors, int once, int aligned, const void *held, const void *whole,
                                           const void *split, size_t scratch, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
-    fa__rows_stay(&p->rows, element, 0);
+    fa__rows_policy(&p->rows, element, 0);
     if (once ? fa__rows_once(&p->rows, element, aligned)
              : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);

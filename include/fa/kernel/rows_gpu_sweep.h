@@ -138,7 +138,7 @@ FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, const char *name, fa_str
 FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_stay(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
+    const int few = fa__rows_policy(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
@@ -195,7 +195,7 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     first.sum.data = first.y.data = NULL;
     first.dropout.threshold = 0;
     first.first_pass = 1;
-    fa__rows_stay(&first.rows, (int)sizeof(FA__ELEMENT), 1); /* by the sweep */
+    fa__rows_policy(&first.rows, (int)sizeof(FA__ELEMENT), 1); /* by the sweep */
     return FA__ROWS(__run_any)(&first, FA__ROWS_CALL(1), stream);
 }
 
@@ -203,7 +203,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
     const char *name = FA__ROWS_CALL(backward);
     (void)aligned, (void)threads;
     if (!backward) return FA__ROWS(__run_forward)(p, name, stream);
-    fa__rows_stay(&p->rows, (int)sizeof(FA__ELEMENT), 0);
+    fa__rows_policy(&p->rows, (int)sizeof(FA__ELEMENT), 0);
     const void *kernel = !p->sums.whole ? (const void *)FA__ROWS(_any_kernel_backward)
                          : p->sums.pieces == FA__SWEEP_FAST ? (const void *)FA__ROWS(_sweep_fast_kernel_backward)
                                                             : (const void *)FA__ROWS(_sweep_kernel_backward);

@@ -54,10 +54,10 @@
 #define FA__LEAVE_ROW_BYTES (16 * 1024) /* a longer one may be read twice, for want of shared memory */
 
 /* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether rows are few. */
-static inline FA_UNUSED int fa__rows_stay(fa__rows *r, int element_bytes, int again) {
+static inline FA_UNUSED int fa__rows_policy(fa__rows *r, int element_bytes, int again) {
     const int64_t row = r->cols * element_bytes, bytes = r->bytes > 0 ? r->bytes : r->rows * row;
     const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
-    r->policy = bytes >= FA__STREAM_BYTES ? FA__SM80_STAY_LONGER : leave ? FA__SM80_LEAVE : FA__SM80_STAY;
+    r->policy = bytes >= FA__STREAM_BYTES ? FA__SM80_EVICT_LAST : leave ? FA__SM80_EVICT_FIRST : FA__SM80_EVICT_UNCHANGED;
     return bytes < FA__STREAM_BYTES;
 }
 

@@ -9,7 +9,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     float x[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_x, held_up;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->gate, &at, sizeof(FA__ELEMENT)), at.cols, team);
-    FA__LOOP(_row__stay)(&in, p->rows.policy);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy);
     FA__LOOP(_row_view) in_up = FA__LOOP(_row_like)(fa__element(&p->up, &at, sizeof(FA__ELEMENT)), &in);
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)(fa__element(&p->y, &at, sizeof(FA__ELEMENT)), &in);
     if (p->rows.stream) FA__LOOP(_row_stream)(&out);
@@ -35,7 +35,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     float x[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_x, held_up, held_d;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(fa__element(&p->gate, &at, sizeof(FA__ELEMENT)), at.cols, team);
-    FA__LOOP(_row__stay)(&in, p->rows.policy);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy);
     FA__LOOP(_row_view) in_up = FA__LOOP(_row_like)(fa__element(&p->up, &at, sizeof(FA__ELEMENT)), &in);
     FA__LOOP(_row_view) in_d = FA__LOOP(_row_like)(fa__element(&p->d_y, &at, sizeof(FA__ELEMENT)), &in);
     FA__LOOP(_row_view) out_x = FA__LOOP(_row_like)(fa__element(&p->d_gate, &at, sizeof(FA__ELEMENT)), &in);

@@ -40,7 +40,7 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; }
-FA__FN void FA__ROW(__stay)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
+FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
 
 FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) { return (v->cols + FA__ROW(_LENGTH) - 1) / FA__ROW(_LENGTH); }
 /* Elements of the row in a piece. */

@@ -121,9 +121,9 @@ FA__DEVICE uint32_t fa_sm80_shared_address(const void *pointer) { return (uint32
 /* How long what an access with a hint touches stays in the second-level cache: as without a hint, longer than anything else, or less long. What
  * createpolicy makes (PTX ISA; evict_unchanged, evict_last and evict_first, of all), the same from sm_80 to sm_120, which tests compare on the
  * device at hand. The host chooses: a kernel that did would make all, by 15 instructions before its first load. */
-#define FA__SM80_STAY UINT64_C(0x10F0000000000000)
-#define FA__SM80_STAY_LONGER UINT64_C(0x14F0000000000000)
-#define FA__SM80_LEAVE UINT64_C(0x12F0000000000000)
+#define FA__SM80_EVICT_UNCHANGED UINT64_C(0x10F0000000000000)
+#define FA__SM80_EVICT_LAST UINT64_C(0x14F0000000000000)
+#define FA__SM80_EVICT_FIRST UINT64_C(0x12F0000000000000)
 /* Starts copying 16 bytes into shared memory past the L1 cache; of the source only `bytes` (0 to 16) are read, the rest
  * is zero (PTX ISA, cp.async). */
 FA__DEVICE void fa_sm80_copy16(uint32_t to, const void *from, int bytes) {

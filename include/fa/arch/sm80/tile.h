@@ -25,9 +25,9 @@ FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
 #endif
 
 #if FA_LOADER != FA_TMA
-/* Where a row goes. Mingled, 32 rows at a time: a product leaves lane i of 4 the columns 8 b + 2 i + e, e 0 or 1, of its blocks b;
+/* Where a row goes. With FA__PERMUTED_KEYS, 32 rows at a time: a product leaves lane i of 4 the columns 8 b + 2 i + e, e 0 or 1, of its blocks b;
  * these are the rows 8 i + 2 b + e, eight neighbours. */
-#if defined(FA__MINGLED)
+#if defined(FA__PERMUTED_KEYS)
 FA__FN int FA__TILE(_place)(int row) { return (row & ~30) | (row & 6) << 2 | (row & 24) >> 2; }
 #else
 FA__FN int FA__TILE(_place)(int row) { return row; }

@@ -67,12 +67,12 @@ FA__DEVICE void fa_sm80_add_to(unsigned long long *counter, int64_t x) { *counte
 FA__DEVICE void fa_sm80_barrier(void) { machine_barrier(); }
 FA__DEVICE uint32_t fa_sm80_shared_address(const void *pointer) { return machine_address(pointer); }
 
-#define FA__SM80_STAY UINT64_C(1)
-#define FA__SM80_STAY_LONGER UINT64_C(2)
-#define FA__SM80_LEAVE UINT64_C(3)
+#define FA__SM80_EVICT_UNCHANGED UINT64_C(1)
+#define FA__SM80_EVICT_LAST UINT64_C(2)
+#define FA__SM80_EVICT_FIRST UINT64_C(3)
 FA__DEVICE void fa_sm80_copy16(uint32_t to, const void *from, int bytes) { machine_copy16(machine_at(to, 16), from, bytes); }
 FA__DEVICE void fa_sm80_copy16_of(uint32_t to, const void *from, int bytes, uint64_t policy) {
-    machine_must(policy >= FA__SM80_STAY && policy <= FA__SM80_LEAVE, "a copy with a policy that is none");
+    machine_must(policy >= FA__SM80_EVICT_UNCHANGED && policy <= FA__SM80_EVICT_FIRST, "a copy with a policy that is none");
     fa_sm80_copy16(to, from, bytes);
 }
 FA__DEVICE void fa_sm80_copy_commit(void) { machine_copy_commit(); }
@@ -83,7 +83,7 @@ FA__DEVICE void fa_sm80_load_if(int there, uint32_t *to, const void *from, int w
     if (there) memcpy(to, machine_aligned(from, 4 * words), 4 * (size_t)words);
 }
 FA__DEVICE void fa_sm80_load_of(int there, uint32_t *to, const void *from, int words, uint64_t policy) {
-    machine_must(policy >= FA__SM80_STAY && policy <= FA__SM80_LEAVE, "a load with a policy that is none");
+    machine_must(policy >= FA__SM80_EVICT_UNCHANGED && policy <= FA__SM80_EVICT_FIRST, "a load with a policy that is none");
     fa_sm80_load_if(there, to, from, words);
 }
 FA__DEVICE void fa_sm80_load_const(uint32_t *to, const void *from, int words) { fa_sm80_load_if(1, to, from, words); }
