@@ -29,6 +29,17 @@ rejects() {
     [ $status != 0 ] && [ $found = 1 ] && [ "$errors" = 1 ]
     ok $? "$by: $what: \"$message\" ($errors error)" "$work/log"
 }
+# names COMPILER WHAT WORD: the case fails with errors of the compiler's own, which say WORD.
+names() {
+    case $1 in
+    clang) [ -n "$CLANG" ] || return 0 ;;
+    c++) [ -n "$CXX" ] || return 0 ;;
+    esac
+    compile "$1"
+    status=$?
+    grep -qF -- "$3" "$work/log" && [ $status != 0 ]
+    ok $? "$1: $2 does not compile" "$work/log"
+}
 accepts() {
     by=$1 what=$2
     shift 2
@@ -97,6 +108,9 @@ for by in cc clang c++; do
     done
     attention '#define FA_MASK'; rejects $by "an empty FA_MASK" "bad: FA_MASK is empty: define it as the name of a mask"
     attention '#define FA_SCORE'; rejects $by "an empty FA_SCORE" "bad: FA_SCORE is empty: define it as the name of a score hook"
+    attention '#define FA_USER_ARGS'; rejects $by "an empty FA_USER_ARGS" "bad: FA_USER_ARGS is empty: define it as the type"
+    attention '#define FA_USER_ARGS void'; rejects $by "FA_USER_ARGS void" "FA_USER_ARGS_is_not_void"
+    attention '#define FA_USER_ARGS struct unknown'; names $by "FA_USER_ARGS of a struct that is not known" "unknown"
     attention 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
     rejects $by "FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
 done
@@ -121,6 +135,16 @@ for by in cc clang c++; do
     ok $? "$by: a score hook with the wrong user type does not compile" "$work/log"
 done
 
+# The same without -Werror: a number for a pointer, and a pointer to what a hook may write.
+for by in cc clang; do
+    attention 'struct mine { int x; };' 'FA_HOOK float hook(long user, float score, fa_index at) { (void)at; return score + (float)user; }' \
+        '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
+    rejects $by "a score hook that takes a number for its struct" "int-conversion"
+    attention 'struct mine { int x; };' 'FA_HOOK float hook(struct mine *user, float score, fa_index at) { (void)at; return score + (float)user->x++; }' \
+        '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
+    rejects $by "a score hook that may write the struct" "discards"
+done
+
 # The primitives: the case is an instance of HEADER after the lines given.
 primitive() { # HEADER LINE...
     header=$1
@@ -139,6 +163,16 @@ primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_O
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER 9'; rejects cc "tile.h with FA_LOADER 9" "bad: FA_LOADER is 9: "
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER FA_POINTER'
 rejects cc "FA_POINTER without FA_ROW_ADDRESS" "bad: FA_LOADER FA_POINTER needs FA_ROW_ADDRESS"
+rows="#define FA_ROWS 16
+#define FA_COLS 16
+#define FA_LOADER FA_POINTER"
+primitive tile.h "$tile" "$rows" '#define FA_ROW_ADDRESS' '#define FA_USER_ARGS int'; rejects cc "an empty FA_ROW_ADDRESS" "bad: FA_ROW_ADDRESS is empty: define it as"
+for by in cc clang; do
+    primitive tile.h "$tile" "$rows" '#define FA_ROW_ADDRESS nowhere' '#define FA_USER_ARGS int'; names $by "a FA_ROW_ADDRESS that does not exist" "nowhere"
+    primitive tile.h 'struct mine { int x; };' 'struct yours { int x; };' 'FA_HOOK const void *address(const struct yours *u, int row) { return u + row; }' \
+        "$tile" "$rows" '#define FA_ROW_ADDRESS address' '#define FA_USER_ARGS struct mine'
+    rejects $by "a FA_ROW_ADDRESS with the wrong user type" "yours"
+done
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WARPS 33'; rejects cc "tile.h with FA_WARPS 33" "bad: FA_WARPS"
 primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: FA_M, the rows of the product, is undefined: a multiple of 16 is needed"
 primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: FA_M, the rows of the product, is 24: a multiple of 16 is needed"

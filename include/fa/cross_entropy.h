@@ -77,8 +77,7 @@ typedef struct fa_cross_entropy_args {
     float label_smoothing; /**< the share of the target that is spread over all classes: 0 to 1 */
     int ignore_index;      /**< the target of rows that do not count; 0 means -100 (to leave class 0 out, give its rows -100) */
     float z_loss;          /**< weight of lse^2 in the loss: 0 to 1e30 */
-    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0: they do not. Half
-                                types on a GPU have them to within some 1e-7 of the cap */
+    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0: they do not */
     const float *d_loss;   /**< (rows) read by the backward; NULL: 1 for every row */
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */
@@ -88,16 +87,8 @@ typedef struct fa_cross_entropy_args {
 } fa_cross_entropy_args;
 
 /** @cond PRIVATE */
-/* cap tanh(x / cap). On GPUs, for half types, by two instructions of the special function unit, with an absolute error
- * of some 1e-7 cap: the single instruction tanh.approx would spoil the loss, which is a float. */
-FA_HOOK float fa__soft_cap(float x, float cap, float inverse, int dtype) {
-#if defined(__CUDA_ARCH__)
-    if (dtype == FA_F16 || dtype == FA_BF16)
-        return cap - 2.0f * cap * fa__reciprocal(1.0f + fa__exp2(x * (2.0f * FA__LOG2_E * inverse)));
-#endif
-    (void)dtype;
-    return cap * fa__tanh_accurate(x * inverse);
-}
+/* cap tanh(x / cap), for half types, too: the instruction tanh.approx would spoil the loss, which is a float. */
+FA_HOOK float fa__soft_cap(float x, float cap, float inverse) { return cap * fa__tanh_accurate(x * inverse); }
 /** @endcond */
 #endif
 

@@ -153,8 +153,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #endif
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
-/* Around code that calls hooks: a hook that does not exist, or that takes another type of arguments, is an error in C++
- * but only a warning in C. And nvcc only warns of a hook without FA_HOOK that is called for both host and device. */
+/* Around code that calls hooks: a hook that does not exist, that takes another type of arguments, or that may write the user's
+ * struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK that is called for both host and device. */
 #if defined(__NVCC__)
 #define FA__STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20014")
 #define FA__STRICT_END _Pragma("nv_diagnostic pop")
@@ -162,10 +162,16 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__STRICT_BEGIN
 #define FA__STRICT_END
 #else
-#define FA__STRICT_BEGIN                                           \
-    _Pragma("GCC diagnostic push")                                 \
-    _Pragma("GCC diagnostic error \"-Wincompatible-pointer-types\"") \
-    _Pragma("GCC diagnostic error \"-Wimplicit-function-declaration\"")
+#if defined(__clang__)
+#define FA__STRICT_QUALIFIERS /* in -Wincompatible-pointer-types */
+#else
+#define FA__STRICT_QUALIFIERS _Pragma("GCC diagnostic error \"-Wdiscarded-qualifiers\"")
+#endif
+#define FA__STRICT_BEGIN                                                \
+    _Pragma("GCC diagnostic push")                                      \
+    _Pragma("GCC diagnostic error \"-Wincompatible-pointer-types\"")    \
+    _Pragma("GCC diagnostic error \"-Wint-conversion\"")                \
+    _Pragma("GCC diagnostic error \"-Wimplicit-function-declaration\"") FA__STRICT_QUALIFIERS
 #define FA__STRICT_END _Pragma("GCC diagnostic pop")
 #endif
 /* Whether sm_90 or sm_90a is among nvcc's targets. (Only the compilation for the device knows which of the two.) */
@@ -207,6 +213,9 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* 1 if a hook is defined as nothing, else 0. */
 #define FA__NOTHING_IS ~, 1
 #define FA__IS_NOTHING(hook) FA__SECOND(FA__CAT3(FA__NOTHING, hook, _IS), 0, ~)
+/* The same of a type, which need not begin with a name: FA__IS_NO_TYPE(FA__NO_TYPE type (), 0, ~). */
+#define FA__NO_TYPE() ~, 1
+#define FA__IS_NO_TYPE(...) FA__SECOND(__VA_ARGS__)
 /* At the beginning of a function: its additions are done in the order written, whatever flags clang was given (fast-math). */
 #if defined(__clang__) && !defined(__CUDACC__)
 #define FA__IN_ORDER _Pragma("clang fp reassociate(off)")

@@ -55,6 +55,13 @@
 #define FA__SM(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
 
 #if defined(FA_M) && defined(FA_N) && !defined(FA_ROWS) && !defined(FA_COLS)
+#if FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
+FA__REQUIRE(0, "FA_M is " FA__STR(FA_M) " and FA_N " FA__STR(FA_N) ": those of a product of fa/mma.h, multiples of 16 and 8, are needed, in parentheses if they are expressions");
+#undef FA_M
+#define FA_M 64
+#undef FA_N
+#define FA_N 64
+#endif
 #define FA_ROWS FA__FRAGMENT_ROWS(FA_M, FA_WARPS)
 #define FA_COLS FA__FRAGMENT_COLS(FA_N)
 #endif

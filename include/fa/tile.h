@@ -144,15 +144,21 @@ FA__REQUIRE(0, "FA_LOADER FA_TMA needs a copy engine: write FA_ARCH 90, and comp
 #if !defined(FA_ROW_ADDRESS)
 FA__REQUIRE(0, "FA_LOADER FA_POINTER needs FA_ROW_ADDRESS, a function (user, row) that returns the address of a row or NULL");
 #define FA_ROW_ADDRESS(user, row) NULL
+#elif FA__IS_NOTHING(FA_ROW_ADDRESS)
+FA__REQUIRE(0, "FA_ROW_ADDRESS is empty: define it as the name of a function (user, row) that returns the address of a row or NULL");
+#undef FA_ROW_ADDRESS
+#define FA_ROW_ADDRESS(user, row) NULL
 #endif
 /* What the loader reads from: the caller's data, and the row of it at which the tile starts. */
 typedef struct FA__TILE(_source) {
     const FA_USER_ARGS *user;
     int row;
 } FA__TILE(_source);
+FA__STRICT_BEGIN
 FA__FN const void *FA__TILE(_row)(FA__TILE(_source) fa__source, int fa__row) { /* names that FA_ROW_ADDRESS cannot have */
     return FA_ROW_ADDRESS(fa__source.user, fa__source.row + fa__row);
 }
+FA__STRICT_END
 FA__FN int FA__TILE(_cols)(FA__TILE(_source) source) {
     (void)source;
     return FA_COLS;

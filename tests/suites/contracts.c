@@ -420,6 +420,11 @@ static void errors(void) {
     p = fresh(&plain, &s), p.args.o.data = p.args.k.data, fails(&p, argument, "o.data and k.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.data = p.args.v.data, fails(&p, argument, "o.data and v.data are both", "memory of its own");
 
+    p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_seq, fails(&p, argument, "q, at ", "has a place in o");
+    p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_head - 4, fails(&p, argument, "q, at ", "has a place in o");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.k.data + 5, fails(&p, argument, "k, at ", "or in lse");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data + 5, fails(&p, argument, "lse, at ", "two arrays");
+
     p = fresh(&half_causal, &s), p.args.q.stride_seq = 68, fails(&p, argument, "q.stride_seq is 68", "multiple of 8");
     p = fresh(&prefix_lm, &s), p.args.prefix = NULL, fails(&p, argument, "prefix is NULL", "2 ints");
     p = fresh(&document, &s), p.args.document_q = NULL, fails(&p, argument, "document_q is NULL", "ints");

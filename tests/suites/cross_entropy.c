@@ -225,7 +225,7 @@ static form plain(int64_t rows, int64_t cols) {
 static void random_options(form *s, rng *r) {
     s->o.smoothing = rng_one_in(r, 2) ? 0 : rng_one_in(r, 4) ? 1 : 0.1;
     s->o.z_loss = rng_one_in(r, 2) ? 0 : 1e-3;
-    s->o.cap = rng_one_in(r, 2) ? 0 : rng_one_in(r, 2) ? 2 : 30;
+    s->o.cap = rng_one_in(r, 2) ? 0 : rng_one_in(r, 2) ? 2 : rng_one_in(r, 2) ? 30 : 1e7;
     s->o.ignore = rng_one_in(r, 2) ? 0 : rng_int(r, -9, 3);
     s->weights = rng_int(r, 0, 1);
 }

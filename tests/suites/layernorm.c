@@ -441,9 +441,9 @@ static void shapes(const kind *k, uint64_t seed) {
     }
     tap_ok(passed, "%s: rows far from 0 (worst error %.2f of what is allowed)", k->name, worst);
     passed = 1, worst = 0;
-    for (int i = 0; i < 4; i++) { /* whose beginning says nothing of them */
-        form s = i < 2 ? plain(3, 20000) : full(3, 20000);
-        s.start = 100, s.forget = i % 2, s.dropout = 0;
+    for (int i = 0; i < 7; i++) { /* whose beginning says nothing of them */
+        form s = i < 2 ? plain(3, 20000) : i < 4 ? full(3, 20000) : i < 6 ? plain(1, i < 5 ? 131072 : 100003) : plain(7, 500);
+        s.start = i < 4 ? 100 : 30000, s.forget = i % 2, s.dropout = 0;
         passed &= check_rows(k, &s, &r, &worst);
     }
     tap_ok(passed, "%s: rows that begin far from their mean (worst error %.2f of what is allowed)", k->name, worst);

@@ -517,6 +517,12 @@ static void fails(problem6 *p, const kind *k, int backward, const char *first, c
     delete_problem(p);
 }
 
+/* A tensor that begins some elements further on. */
+static fa_tensor moved(fa_tensor t, int64_t elements, int dtype) {
+    t.data = (char *)t.data + elements * number_bytes(dtype);
+    return t;
+}
+
 static void errors(rng *r) {
     form s = plain(10);
     const kind *k = &kinds[0];
@@ -542,6 +548,14 @@ static void errors(rng *r) {
         if (!backward) FRESH, p.args.k_out = p.args.q_out, fails(&p, k, 0, "q_out.data and k_out.data are both", "two tensors are needed");
         if (!backward) FRESH, p.args.q_out = p.args.k, fails(&p, k, 0, "q_out is written in place of k", "only of q is possible");
         if (!backward) FRESH, p.args.k_out = p.args.q, fails(&p, k, 0, "k_out is written in place of q", "only of k is possible");
+        if (!backward) { /* tensors that begin elsewhere, and share rows */
+            FRESH, p.args.q_out = moved(p.args.q, p.args.q.stride_seq, k->dtype), fails(&p, k, 0, "q_out, at ", "either all, or none");
+            FRESH, p.args.positions = (const int *)p.args.q_out.data, fails(&p, k, 0, "positions, at ", "memory of its own");
+            FRESH, p.args.cos = (const float *)p.args.k_out.data, fails(&p, k, 0, "cos, at ", "memory of its own");
+            FRESH, p.args.q_out = moved(p.args.q, 1, k->dtype), fails(&p, k, 0, "q_out, at ", "either all, or none");
+            FRESH, p.args.k_out = moved(p.args.q_out, p.args.q_out.stride_seq, k->dtype), fails(&p, k, 0, "k_out, at ", "two tensors are needed");
+            FRESH, p.args.k_out = moved(p.args.q, p.args.q.stride_seq, k->dtype), fails(&p, k, 0, "k_out, at ", "two tensors are needed");
+        }
         if (backward) FRESH, p.args.d_k = p.args.d_q, fails(&p, k, 1, "d_q.data and d_k.data are both", "two tensors are needed");
         FRESH, p.args.heads = (1 << 30) + 1, fails(&p, k, backward, "heads is 1073741825", "together 1073741824 or less");
         FRESH, (backward ? &p.args.d_q : &p.args.q)->stride_seq = INT64_MAX, fails(&p, k, backward, "stride_seq is 9223372036854775807", "2^48");

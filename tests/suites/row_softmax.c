@@ -521,6 +521,8 @@ static void errors(rng *r) {
         FRESH, p.args.temperature = NAN, fails(&p, k, backward, "temperature is nan", "0 means 1");
         FRESH, p.args.temperature = INFINITY, fails(&p, k, backward, "temperature is inf", "between");
         FRESH, p.args.temperature = 1e-31f, fails(&p, k, backward, "temperature is 1e-31", "between");
+        FRESH, *(backward ? &p.args.d_y : &p.args.x) = (fa_matrix){(char *)(backward ? p.args.d_x : p.args.y).data + 12, 0},
+            fails(&p, k, backward, "whose rows are all the same", "memory of its own");
         FRESH, p.args.log = 2, fails(&p, k, backward, "log is 2", "0 (softmax) or 1");
         FRESH, p.args.threads = -1, fails(&p, k, backward, "threads is -1", "0 (all)");
         for (int i = backward ? 1 : 0; i < (backward ? 4 : 2); i++) {

@@ -79,6 +79,43 @@ static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *
     return FA_OK;
 }
 
+/* Rows of one tensor, or a single array, in memory: of batch 1, one head and one token. */
+typedef struct fa__place {
+    const void *data;
+    int64_t row_bytes;
+    fa__stride_use strides[3]; /* in elements */
+} fa__place;
+#define FA__PLACE(t, batch, heads, seqlen, row_bytes) {(t)->data, row_bytes, FA__STRIDES(t, batch, heads, seqlen)}
+#define FA__PLACE_OF_ARRAY(data, bytes) {data, bytes, {{"", 0, 1}, {"", 0, 1}, {"", 0, 1}}}
+
+/* Whether rows of both, whose first ones begin `apart` bytes from each other, have a byte in common. Steps along the strides from `depth` on,
+ * sorted by size, go from least[] to most[]: the difference of those of the two. Shorter strides together stay within a longer one. */
+FA__CALLED int fa__rows_meet(int64_t apart, const int64_t *stride, const int64_t *least, const int64_t *most, int depth, int64_t row, int64_t other_row) {
+    if (depth == 3) return apart < row && -apart < other_row;
+    if (stride[depth] == 0) return fa__rows_meet(apart, stride, least, most, depth + 1, row, other_row);
+    int64_t steps = apart / stride[depth] - (apart % stride[depth] < 0);
+    if (steps < least[depth]) steps = least[depth];
+    if (steps > most[depth]) steps = most[depth];
+    for (int64_t i = steps; i <= steps + 1 && i <= most[depth]; i++)
+        if (fa__rows_meet(apart - i * stride[depth], stride, least, most, depth + 1, row, other_row)) return 1;
+    return 0;
+}
+/* Whether two tensors share memory: known if they have the same strides, else taken for no. */
+FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b, int element_bytes) {
+    int64_t stride[3], least[3], most[3];
+    if (!a->data || !b->data || a->row_bytes <= 0 || b->row_bytes <= 0) return 0;
+    for (int i = 0; i < 3; i++) {
+        const fa__stride_use *of = &a->strides[i], *other = &b->strides[i];
+        if (of->size < 1 || other->size < 1) return 0;
+        if (of->size > 1 && other->size > 1 && of->stride != other->stride) return 0;
+        const int64_t s = (of->size > 1 ? of->stride : other->size > 1 ? other->stride : 0) * element_bytes;
+        int at = i;
+        for (; at > 0 && stride[at - 1] < s; at--) stride[at] = stride[at - 1], least[at] = least[at - 1], most[at] = most[at - 1];
+        stride[at] = s, least[at] = 1 - (int64_t)other->size, most[at] = (int64_t)of->size - 1;
+    }
+    return fa__rows_meet((int64_t)((uintptr_t)b->data - (uintptr_t)a->data), stride, least, most, 0, a->row_bytes, b->row_bytes);
+}
+
 static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride, int size) {
     FA__CHECK(stride >= 0, "%s: %s is %lld: strides are not negative", of->name, name, (long long)stride);
     FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s is %lld: the last of %d would begin more than 2^48 elements behind the first",
@@ -136,6 +173,15 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
                   (void *)a->lse);
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
+    }
+    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, (int64_t)a->batch * a->heads * queries * 4);
+    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, (int64_t)of->head_dim_v * of->element_bytes);
+    FA__CHECK(!fa__share_memory(&o, &lse, of->element_bytes), "%s: o, at %p, and lse, at %p, share memory: two arrays are needed", of->name, a->o.data, (void *)a->lse);
+    for (int i = 0; i < 3; i++) {
+        const fa__place at = FA__PLACE(tensors[i].at, a->batch, tensors[i].heads, tensors[i].seqlen, (int64_t)tensors[i].row * of->element_bytes);
+        FA__CHECK(!fa__share_memory(&at, &o, of->element_bytes) && !fa__share_memory(&at, &lse, of->element_bytes),
+                  "%s: %s, at %p, has a place in o, at %p, or in lse, at %p: these need memory of their own", of->name, tensors[i].name, at.data, a->o.data,
+                  (void *)a->lse);
     }
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);

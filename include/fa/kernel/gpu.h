@@ -71,6 +71,12 @@ FA__CALLED cudaError_t fa__most_shared(int *device, int *most) {
     cudaError_t error = cudaGetDevice(device);
     return error == cudaSuccess ? cudaDeviceGetAttribute(most, cudaDevAttrMaxSharedMemoryPerBlockOptin, *device) : error;
 }
+/* Whether a block may have so much. */
+FA__CALLED fa_status fa__check_shared(const char *name, size_t bytes, int most) {
+    if (bytes <= (size_t)most) return FA_OK;
+    return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
+                    name, bytes, most);
+}
 /* Allows a kernel without static shared memory `most` bytes of dynamic shared memory: all that there is, not what a
  * launch needs, because a call in another thread, which needs less, may come between this and the launch. Uses the
  * driver's function, because cudaFuncSetAttribute() would clear an error that the caller has not looked at yet. */
@@ -121,9 +127,8 @@ static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kerne
                 return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
                                 name, capability / 10, capability % 10, device, major, minor);
         }
-        if (shared_bytes > (size_t)most)
-            return FA__FAIL(FA_ERROR_RESOURCE, "%s: a thread block needs %zu bytes of shared memory and the device offers %d: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES",
-                            name, shared_bytes, most);
+        fa_status status = fa__check_shared(name, shared_bytes, most);
+        if (status != FA_OK) return status;
         error = fa__reserve_shared(kernel, most);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }

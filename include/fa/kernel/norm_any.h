@@ -127,7 +127,8 @@ FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_
 }
 
 /* One pass over a row is for its statistics, and one for its results. A thread's squares are about the mean of its first
- * vector: its elements may be far from 0, but are not far from that mean compared with their own spread. The row's
+ * vector: its elements may be far from 0, but are mostly not far from that mean compared with their own spread. Where they are, so that more than
+ * half of a row's squares are that distance, another pass takes them about the row's mean. The row's
  * columns are in shared memory, a share in each block of a cluster; or as many as there is room for at a time, copied
  * anew for each pass. With p->first_pass it finds what a backward of several segments needs to know of the whole row,
  * its means of w and of w n: x is then what was normalised, and the residual d_y. */
@@ -143,10 +144,11 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     unsigned char *const of_sum = slot0 + p->rows.tensors * p->rows.slot_bytes, *const of_y = slot0 + (held - 1) * p->rows.slot_bytes;
     float mean = first_pass && FA__CENTERED && there ? p->mean[row] : 0.0f, rstd = first_pass && there ? p->rstd[row] : 0.0f;
     float number = 0.0f, middle = 0.0f, sum = 0.0f, squares = 0.0f; /* of what a thread sees; sums are relative to `middle` */
-    int fresh = 1;
+    float distance = 0.0f; /* the part of a row's squares that is only that of its threads' means from their first vectors' */
+    int fresh = 1, again = 0, doubtful = 0;
     FA__ROLL
     for (int look = FA__CENTERED && !first_pass ? FA__MEAN : FA__SQUARES; look < FA__RESULTS + (first_pass ? 0 : p->y.data || p->sum.data); look++) {
-        const int known = FA__CENTERED && !first_pass && look == FA__SQUARES;
+        const int known = FA__CENTERED && !first_pass && look == FA__SQUARES && !again;
         int64_t from = begin;
         if (!known) do { /* at least once: all take part */
             const int count = from < end ? (int)(end - from < p->rows.chunk ? end - from : p->rows.chunk) : 0;
@@ -188,7 +190,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                 if (look < FA__RESULTS) {
                     if (FA__CENTERED) {
                         const float real = left < FA__LENGTH ? (float)left : (float)FA__LENGTH;
-                        if (number == 0.0f) middle = FA__LOOP(_reduce_sum_of)(x, FA__LENGTH) * fa__reciprocal(real);
+                        if (number == 0.0f) middle = again ? mean : FA__LOOP(_reduce_sum_of)(x, FA__LENGTH) * fa__reciprocal(real);
                         number += real;
                         FA__UNROLL
                         for (int i = 0; i < FA__LENGTH; i++) x[i] = i < left ? x[i] - middle : 0.0f;
@@ -212,24 +214,34 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         } while ((from += p->rows.chunk) < stop);
         fresh = p->rows.chunk < share; /* each pass copies them anew */
         if (look == FA__RESULTS) return;
+        float taken = 0.0f;
         if (look == FA__MEAN && number > 0.0f) { /* a thread's own mean, and the squares about that */
             const float off = fabsf(middle) < INFINITY ? sum * fa__reciprocal(number) : 0.0f; /* an infinite mean, not NaN, if a number is */
-            squares = fmaf(-off, sum, squares), middle += off, sum = number * p->inverse_cols * middle;
+            taken = off * sum, squares = fmaf(-off, sum, squares), middle += off, sum = number * p->inverse_cols * middle;
         }
         if (known) { /* NaN remains */
             sum = number > 0.0f ? number * (middle - mean) : 0.0f;
             squares = number > 0.0f ? fmaf(sum, middle - mean, squares < 0.0f ? 0.0f : squares) : 0.0f;
         }
         /* First the row's mean, nearly; then what it is off, and the squares about it. */
-        float all = look == FA__MEAN ? sum : sum * p->inverse_cols, all_squares = squares * p->inverse_cols;
+        float all = look == FA__MEAN ? sum : sum * p->inverse_cols, all_squares = (look == FA__MEAN ? taken : squares) * p->inverse_cols;
         FA__LOOP(_reduce_sum2)(&all, &all_squares, team, place->shared);
-        if (known && fabsf(all) < INFINITY) {
-            mean += all, all_squares = fmaf(-all, all, all_squares);
-            if (all_squares < 0.0f) all_squares = 0.0f;
-        } else if (look == FA__MEAN || first_pass) {
-            mean = all;
+        if (look == FA__MEAN) distance = all_squares;
+        if (!again || doubtful) { /* a row whose neighbours in its warp were doubtful has the bits that it has alone */
+            if ((known || again) && fabsf(all) < INFINITY) {
+                mean += all, all_squares = fmaf(-all, all, all_squares);
+                if (all_squares < 0.0f) all_squares = 0.0f;
+            } else if (look == FA__MEAN || first_pass) {
+                mean = all;
+            }
+            rstd = first_pass ? all_squares : fa__rsqrt(all_squares + p->eps);
         }
-        rstd = first_pass ? all_squares : fa__rsqrt(all_squares + p->eps);
+        doubtful |= known && distance > all_squares;
+        if (known && FA__OP(any)(doubtful)) {
+            again = 1, number = sum = squares = 0.0f;
+            look--;
+            continue;
+        }
         if (look < FA__SQUARES || !there || team->thread > 0) continue;
         float *means = first_pass ? p->sums.row_values + 2 * p->rows.rows : p->mean, *others = first_pass ? means + p->rows.rows : p->rstd;
         if (others) others[row] = rstd;

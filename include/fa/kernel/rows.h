@@ -113,7 +113,8 @@ static inline FA_UNUSED int fa__interlock(uintptr_t apart, uintptr_t stride, uin
     return (skipped < rows && rest < row_bytes) || (skipped + 1 < rows && stride - rest < row_bytes);
 }
 /* The matrices of a call. One that is written in place of one that is read must have the same stride; two that are
- * written must not overlap. (Where strides differ, only an overlap of the first elements is detected.) */
+ * written must not overlap. (Where strides differ, only an overlap of the first elements is detected, and a single row that is read for all
+ * in one that is written.) */
 typedef struct fa__matrix_use {
     const char *name;
     fa_matrix matrix;
@@ -134,6 +135,12 @@ FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *
                           !fa__interlock(a < b ? b - a : a - b, (uintptr_t)to->matrix.stride_row * bytes, (uintptr_t)cols * bytes, (uintptr_t)rows),
                       "%s: %s, at %p, and %s, at %p, share some of their %lld x %lld elements: either all, or none, are possible", name, to->name,
                       to->matrix.data, other->name, other->matrix.data, (long long)rows, (long long)cols);
+            if (rows > 1 && !other->written && other->matrix.stride_row == 0) { /* one row for all */
+                const uintptr_t stride = (uintptr_t)to->matrix.stride_row * bytes, row = (uintptr_t)cols * bytes, into = b > a ? (b - a) % stride : 0;
+                FA__CHECK(b + row <= a || b >= a + (uintptr_t)(rows - 1) * stride + row || (into >= row && into + row <= stride),
+                          "%s: %s, at %p, whose rows are all the same, has a place in %s, at %p: memory of its own is needed", name, other->name,
+                          other->matrix.data, to->name, to->matrix.data);
+            }
             if (a != b) continue;
             FA__CHECK(!other->written, "%s: %s.data and %s.data are both %p: two matrices are needed", name, to->name, other->name, to->matrix.data);
             FA__CHECK(rows == 1 || to->matrix.stride_row == other->matrix.stride_row,
