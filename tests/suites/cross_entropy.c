@@ -225,7 +225,7 @@ static form plain(int64_t rows, int64_t cols) {
 static void random_options(form *s, rng *r) {
     s->o.smoothing = rng_one_in(r, 2) ? 0 : rng_one_in(r, 4) ? 1 : 0.1;
     s->o.z_loss = rng_one_in(r, 2) ? 0 : 1e-3;
-    s->o.cap = rng_one_in(r, 2) ? 0 : rng_one_in(r, 2) ? 2 : rng_one_in(r, 2) ? 30 : 1e7;
+    s->o.cap = rng_one_in(r, 2) ? 0 : rng_one_in(r, 2) ? 2 : rng_one_in(r, 2) ? 30 : 1e4;
     s->o.ignore = rng_one_in(r, 2) ? 0 : rng_int(r, -9, 3);
     s->weights = rng_int(r, 0, 1);
 }
@@ -537,6 +537,8 @@ static void errors(rng *r) {
         FRESH, p.args.z_loss = -1, fails(&p, k, backward, "z_loss is -1", "0 or more");
         FRESH, p.args.z_loss = INFINITY, fails(&p, k, backward, "z_loss is inf", "0 or more");
         FRESH, p.args.softcap = -30, fails(&p, k, backward, "softcap is -30", "0 means none");
+        FRESH, p.args.softcap = 2e30f, fails(&p, k, backward, "softcap is 2e+30", "between 1e-30 and 1e+30");
+        if (place != MEMORY_HOST) k = &kinds[2], FRESH, p.args.softcap = 2e4f, fails(&p, k, backward, "softcap is 20000", "between 1e-30 and 10000"), k = &kinds[0];
         FRESH, p.args.softcap = NAN, fails(&p, k, backward, "softcap is nan", "0 means none");
         FRESH, p.args.logits.data = NULL, fails(&p, k, backward, "logits.data is NULL", "(3, 10) elements");
         FRESH, p.args.logits.data = (char *)p.args.logits.data + 2, fails(&p, k, backward, "logits.data is 0x", "aligned to 4 bytes");

@@ -221,13 +221,16 @@ static double beta_of(const kind *k, const norm_problem *p, const form *s, int64
 /* Roundings of fp32: of one operation, and what a sum of thousands of terms may be off by, as a share of their sizes. */
 static const double ONE = 1.2e-7, MANY = 3e-6;
 
+/* Of the mean: more where a thread adds small numbers to large ones, as any sum of the row in fp32 does. */
+static double mean_share(const form *s) { return s->start != 0 ? MANY : 3 * ONE; }
+
 /* The largest error of y, sum, mean and rstd, as a share of what is allowed. */
 static double forward_error(const kind *k, const norm_problem *p, const form *s) {
     double worst = 0, *sum = (double *)malloc(sizeof(double) * 2 * (size_t)(s->cols + 1)), *size = sum + s->cols;
     for (int64_t i = 0; i < s->rows; i++) {
         sum_row(p, s, i, sum, size);
         statistics t = measure(k, sum, size, s->cols, (double)s->eps);
-        double off = k->centered ? 3 * ONE * t.size : 0; /* of the mean */
+        double off = k->centered ? mean_share(s) * t.size : 0;
         double share = MANY + 4 * ONE * t.size * t.rstd; /* of rstd */
         for (int64_t j = 0; j < s->cols; j++) {
             double n = (sum[j] - t.mean) * t.rstd, gamma = gamma_of(p, s, j), beta = beta_of(k, p, s, j);
@@ -253,7 +256,7 @@ static double backward_error(const kind *k, const norm_problem *p, const form *s
         statistics t = measure(k, sum, NULL, s->cols, (double)s->eps);
         double share = ONE, mean_off = 0, scaled = s->dropout != 0 ? ONE : 0; /* dropout's factor is rounded, too */
         if (known) t.rstd = matrix_get(&p->m[RSTD], 0, i), t.mean = k->centered ? matrix_get(&p->m[MEAN], 0, i) : 0;
-        else share = MANY + 4 * ONE * t.size * t.rstd, mean_off = 3 * ONE * t.size;
+        else share = MANY + 4 * ONE * t.size * t.rstd, mean_off = mean_share(s) * t.size;
         double w_mean = 0, wn_mean = 0, w_size = 0, wn_size = 0, wn_off = 0;
         for (int64_t j = 0; j < s->cols; j++) {
             double d = matrix_get(&p->m[D_Y], i, j);
@@ -442,7 +445,8 @@ static void shapes(const kind *k, uint64_t seed) {
     tap_ok(passed, "%s: rows far from 0 (worst error %.2f of what is allowed)", k->name, worst);
     passed = 1, worst = 0;
     for (int i = 0; i < 7; i++) { /* whose beginning says nothing of them */
-        form s = i < 2 ? plain(3, 20000) : i < 4 ? full(3, 20000) : i < 6 ? plain(1, i < 5 ? 131072 : 100003) : plain(7, 500);
+        form s = i < 2 ? plain(3, 20000) : i < 4 ? full(3, 20000) : i < 5 ? plain(7, 500) : plain(1, i < 6 ? 131072 : 100003);
+        if ((i == 5 && k->dtype != FA_F32) || (i == 6 && k->dtype != FA_BF16)) continue;
         s.start = i < 4 ? 100 : 30000, s.forget = i % 2, s.dropout = 0;
         passed &= check_rows(k, &s, &r, &worst);
     }

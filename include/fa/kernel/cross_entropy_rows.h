@@ -65,7 +65,7 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
         FA__LOOP(_row_scan_start)(flight, in, part, 0, -INFINITY);
         if (cap > 0.0f) {
             FA__UNROLL
-            for (int i = 0; i < count; i++) x[i] = fa__soft_cap(x[i], cap, inverse);
+            for (int i = 0; i < count; i++) x[i] = fa__soft_cap(x[i], cap, inverse, FA_DTYPE);
             FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
         if (p->smoothing > 0.0f) {
@@ -85,7 +85,7 @@ FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_sc
     FA__ROLL
     for (int i = in->thread, edges = FA__LOOP(_row_scan_edges)(in); i < edges; i += in->threads) {
         float z = fa_load_element(logits, FA__LOOP(_row_scan_edge)(in, i), FA_DTYPE);
-        if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse);
+        if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
         float largest = fa__maxf(z, seen->max), base = largest == -INFINITY ? 0.0f : largest;
         seen->sum = seen->sum * fa__exp2((seen->max - base) * FA__LOG2_E) + fa__exp2((z - base) * FA__LOG2_E);
         seen->max = largest;
@@ -142,7 +142,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         /* Not lse - z: of large numbers their difference is exact, and their sum with the logarithm is rounded. */
         const int hit = target >= 0 && target < cols, ignored = target == p->ignore;
         float log_sum = fa__log(sum), lse = max + log_sum, loss, at_target = hit ? FA__LOOP(_row_late)(picked) : NAN;
-        if (cap > 0.0f) at_target = fa__soft_cap(at_target, cap, p->cap_inverse);
+        if (cap > 0.0f) at_target = fa__soft_cap(at_target, cap, p->cap_inverse, FA_DTYPE);
         loss = (max - at_target) + log_sum;
         if (loss < 0.0f) loss = 0.0f; /* by the sum's rounding, where the target has nearly all of it */
         if (smoothing > 0.0f)
@@ -199,7 +199,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         } else if (cap > 0.0f) {
             FA__UNROLL
             for (int i = 0; i < count; i++) {
-                float z = fa__soft_cap(x[i], cap, inverse), t = z * inverse;
+                float z = fa__soft_cap(x[i], cap, inverse, FA_DTYPE), t = z * inverse;
                 float d = fa__exp2((z - lse) * FA__LOG2_E) * weight - even;
                 d -= fa__select((int)FA__LOOP(_row_col)(&in, piece, i) == mine, hit, 0.0f);
                 x[i] = d * (1.0f - t * t);

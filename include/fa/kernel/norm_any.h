@@ -133,7 +133,7 @@ FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_
  * anew for each pass. With p->first_pass it finds what a backward of several segments needs to know of the whole row,
  * its means of w and of w n: x is then what was normalised, and the residual d_y. */
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
-    enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__MEAN = 0, FA__SQUARES, FA__RESULTS };
+    enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__MEAN = 0, FA__SQUARES, FA__AGAIN, FA__RESULTS };
     const FA__LOOP(_crew) crew = FA__LOOP(_crew_of)(team);
     const int there = row < p->rows.rows, first_pass = p->first_pass;
     const int64_t share = ((p->rows.cols + team->blocks - 1) / team->blocks + FA__LENGTH - 1) / FA__LENGTH * FA__LENGTH, begin = team->block * share;
@@ -144,11 +144,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     unsigned char *const of_sum = slot0 + p->rows.tensors * p->rows.slot_bytes, *const of_y = slot0 + (held - 1) * p->rows.slot_bytes;
     float mean = first_pass && FA__CENTERED && there ? p->mean[row] : 0.0f, rstd = first_pass && there ? p->rstd[row] : 0.0f;
     float number = 0.0f, middle = 0.0f, sum = 0.0f, squares = 0.0f; /* of what a thread sees; sums are relative to `middle` */
-    float distance = 0.0f; /* the part of a row's squares that is only that of its threads' means from their first vectors' */
-    int fresh = 1, again = 0, doubtful = 0;
+    int fresh = 1;
     FA__ROLL
     for (int look = FA__CENTERED && !first_pass ? FA__MEAN : FA__SQUARES; look < FA__RESULTS + (first_pass ? 0 : p->y.data || p->sum.data); look++) {
-        const int known = FA__CENTERED && !first_pass && look == FA__SQUARES && !again;
+        const int known = FA__CENTERED && !first_pass && look == FA__SQUARES;
         int64_t from = begin;
         if (!known) do { /* at least once: all take part */
             const int count = from < end ? (int)(end - from < p->rows.chunk ? end - from : p->rows.chunk) : 0;
@@ -190,7 +189,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                 if (look < FA__RESULTS) {
                     if (FA__CENTERED) {
                         const float real = left < FA__LENGTH ? (float)left : (float)FA__LENGTH;
-                        if (number == 0.0f) middle = again ? mean : FA__LOOP(_reduce_sum_of)(x, FA__LENGTH) * fa__reciprocal(real);
+                        if (number == 0.0f) middle = FA__LOOP(_reduce_sum_of)(x, FA__LENGTH) * fa__reciprocal(real);
                         number += real;
                         FA__UNROLL
                         for (int i = 0; i < FA__LENGTH; i++) x[i] = i < left ? x[i] - middle : 0.0f;
@@ -226,22 +225,24 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         /* First the row's mean, nearly; then what it is off, and the squares about it. */
         float all = look == FA__MEAN ? sum : sum * p->inverse_cols, all_squares = (look == FA__MEAN ? taken : squares) * p->inverse_cols;
         FA__LOOP(_reduce_sum2)(&all, &all_squares, team, place->shared);
-        if (look == FA__MEAN) distance = all_squares;
-        if (!again || doubtful) { /* a row whose neighbours in its warp were doubtful has the bits that it has alone */
-            if ((known || again) && fabsf(all) < INFINITY) {
+        if (look != FA__AGAIN || rstd < 0.0f) {
+            if ((known || look == FA__AGAIN) && fabsf(all) < INFINITY) {
                 mean += all, all_squares = fmaf(-all, all, all_squares);
                 if (all_squares < 0.0f) all_squares = 0.0f;
             } else if (look == FA__MEAN || first_pass) {
                 mean = all;
             }
-            rstd = first_pass ? all_squares : fa__rsqrt(all_squares + p->eps);
+            /* After the first look, what of the squares is only the distance of the threads' means from those of their first vectors; negative
+             * if that is most of them: then this row is looked at again, and so are those in the same warp. */
+            const int doubtful = known && rstd > all_squares;
+            rstd = first_pass || look == FA__MEAN ? all_squares : fa__rsqrt(all_squares + p->eps);
+            if (doubtful) rstd = -rstd;
         }
-        doubtful |= known && distance > all_squares;
-        if (known && FA__OP(any)(doubtful)) {
-            again = 1, number = sum = squares = 0.0f;
-            look--;
+        if (known && FA__OP(any)(rstd < 0.0f)) {
+            number = 1e-30f, middle = mean, sum = squares = 0.0f; /* nearly 0, so that `middle` stays */
             continue;
         }
+        if (look == FA__SQUARES) look++;
         if (look < FA__SQUARES || !there || team->thread > 0) continue;
         float *means = first_pass ? p->sums.row_values + 2 * p->rows.rows : p->mean, *others = first_pass ? means + p->rows.rows : p->rstd;
         if (others) others[row] = rstd;
