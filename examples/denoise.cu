@@ -267,6 +267,12 @@ static void write_picture(image p, const char *folder, const char *name, int png
     free(path);
 }
 
+/* The queries from nlm->first on, a.seqlen_q of them, and their results. */
+static void part_of(fa_attention_args *a, const struct nlm *nlm, float *patches, int dim, float *out) {
+    a->q = fa_tensor_bhsd(patches + (size_t)nlm->first * (size_t)dim, 1, a->seqlen_q, dim);
+    a->o = fa_tensor_bhsd(out + (size_t)nlm->first * VALUES, 1, a->seqlen_q, VALUES);
+}
+
 int main(int count, char **words) {
     struct options option = parse(count, words);
     image clean = image_read(option.photo), noisy = image_new(clean.width, clean.height, clean.channels, clean.maxval);
@@ -325,8 +331,7 @@ int main(int count, char **words) {
         int warm_up = first < 0;
         nlm.first = warm_up ? 0 : first;
         a.seqlen_q = warm_up ? (tokens < 64 ? tokens : 64) : tokens - first < part ? tokens - first : part;
-        a.q = fa_tensor_bhsd(device_patches + (size_t)nlm.first * (size_t)dim, 1, a.seqlen_q, dim);
-        a.o = fa_tensor_bhsd(device_out + (size_t)nlm.first * VALUES, 1, a.seqlen_q, VALUES);
+        part_of(&a, &nlm, device_patches, dim, device_out);
         FA(forward(&a, 0));
         device_wait();
         if (warm_up) begin = now();
@@ -336,6 +341,7 @@ int main(int count, char **words) {
     double seconds = now() - begin;
     for (nlm.first = 0; nlm.first < tokens; nlm.first += part) {
         a.seqlen_q = tokens - nlm.first < part ? tokens - nlm.first : part;
+        part_of(&a, &nlm, device_patches, dim, device_out);
         FA(plan(&a, &way));
         visited += (double)way.tiles_visited, total += (double)way.tiles_total;
     }

@@ -35,11 +35,13 @@ typedef enum {
     KEYBIAS,
     OWN,
     CAUSALALIBI,
+    CAUSALBIAS,
+    PACKED,
     VARIANTS
 } variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
                                                     "alibi", "softcap", "bias",   "keybias", "own",
-                                                    "causalalibi"};
+                                                    "causalalibi", "causalbias", "packed"};
 
 typedef struct {
     char name[128], config[64];
@@ -158,7 +160,7 @@ static void make_arguments(const instance *it, shape s, fa_attention_args *host,
         for (int b = 0; b < s.batch; b++) prefix[b] = s.seqlen / 2;
         host->prefix = prefix, device->prefix = (const int *)extra(prefix, (size_t)s.batch * 4);
     }
-    if (it->variant == DOCUMENT) {
+    if (it->variant == DOCUMENT || it->variant == PACKED) {
         size_t count = (size_t)s.batch * (size_t)s.seqlen;
         int *ids = (int *)host_alloc(count * 4);
         for (size_t i = 0; i < count; i++) ids[i] = (int)(i % (size_t)s.seqlen) / part;
@@ -172,7 +174,7 @@ static void make_arguments(const instance *it, shape s, fa_attention_args *host,
         host->key_bias = bias, device->key_bias = (const float *)extra(bias, count * 4);
         host->key_bias_stride_head = device->key_bias_stride_head = s.seqlen;
     }
-    if (it->variant == BIAS) { /* (seqlen, seqlen), the same for every sequence and head */
+    if (it->variant == BIAS || it->variant == CAUSALBIAS) { /* (seqlen, seqlen), the same for every sequence and head */
         size_t count = (size_t)s.seqlen * (size_t)s.seqlen, bytes = count * (size_t)fa_dtype_bytes(it->dtype);
         void *bias = host_alloc(bytes);
         for (size_t i = 0; i < count; i++) fa_store_element(bias, (int64_t)i, it->dtype, random_normal());
@@ -189,13 +191,18 @@ static fa_range visible(const fa_attention_args *a, variant_id variant, int b, i
     const int *ids = a->document_q ? a->document_q + (int64_t)b * a->seqlen_q : NULL;
     switch (variant) {
     case CAUSAL:
-    case CAUSALALIBI: keys.end = query + 1; break;
+    case CAUSALALIBI:
+    case CAUSALBIAS: keys.end = query + 1; break;
     case WINDOW: keys.begin = query > a->window_left ? query - a->window_left : 0, keys.end = query + 1; break;
     case PREFIX: keys.end = query < a->prefix[b] ? a->prefix[b] : query + 1; break;
     case DOCUMENT:
         keys.begin = query, keys.end = query + 1;
         while (keys.begin > 0 && ids[keys.begin - 1] == ids[query]) keys.begin--;
         while (keys.end < a->seqlen_k && ids[keys.end] == ids[query]) keys.end++;
+        break;
+    case PACKED:
+        keys.begin = query, keys.end = query + 1;
+        while (keys.begin > 0 && ids[keys.begin - 1] == ids[query]) keys.begin--;
         break;
     default: break;
     }
@@ -208,7 +215,8 @@ static double modified(const fa_attention_args *a, variant_id variant, int dtype
     case ALIBI:
     case CAUSALALIBI: return score - (double)a->alibi_slopes[h] * abs(key - query);
     case SOFTCAP: return a->softcap * tanh(score / a->softcap);
-    case BIAS: return score + (double)fa_load_element(a->bias, query * a->bias_stride_query + key, dtype);
+    case BIAS:
+    case CAUSALBIAS: return score + (double)fa_load_element(a->bias, query * a->bias_stride_query + key, dtype);
     case KEYBIAS: return score + (double)a->key_bias[h * a->key_bias_stride_head + key];
     case OWN: return score + 1e-4 * (key - query);
     default: return score;
@@ -340,28 +348,44 @@ static double operations(shape s, variant_id variant, const fa_attention_args *h
         fa_range keys = visible(host, variant, 0, i);
         seen += keys.end - keys.begin;
     }
-    if (variant == CAUSAL || variant == CAUSALALIBI) seen = square / 2;
+    if (variant == CAUSAL || variant == CAUSALALIBI || variant == CAUSALBIAS) seen = square / 2;
     return 4.0 * s.batch * s.heads * seen * s.dim;
 }
 
-/* Checks, then times the instances of one cell together. With `plain`, the others are variants of instance 0. */
-static void run_group(instance *const *group, int count, shape s, int plain) {
+/* What a cell's line of the JSON begins with. */
+static void begin_cell(const instance *it, shape s, int plain) {
+    fprintf(json,
+            "%s\n  {\"instance\": \"%s\", \"dtype\": \"%s\", \"head_dim\": %d, \"variant\": \"%s\", \"config\": \"%s\", \"group\": \"%s\", "
+            "\"batch\": %d, \"heads\": %d, \"seqlen\": %d, ",
+            json_cells++ ? "," : "", it->name, dtype_names[it->dtype], it->dim, variant_names[it->variant], it->config,
+            plain ? "variants" : "grid", s.batch, s.heads, s.seqlen);
+}
+
+/* Checks, then times the instances of one cell together that are right. With `plain`, the others are variants of instance 0. */
+static void run_group(instance *const *all, int all_count, shape s, int plain) {
+    instance *group[MAX_INSTANCES];
+    int count = 0;
     static double times[MAX_INSTANCES][MAX_REPEAT];
     double plain_seconds = 0;
-    for (int g = 0; g < count; g++) {
+    for (int g = 0; g < all_count; g++) {
         /* Each instance has its arguments to itself while it is checked; the timing makes them again. */
         fa_attention_args host, device;
-        make_arguments(group[g], s, &host, &device);
-        check c = check_cell(group[g], &host, &device, s);
+        make_arguments(all[g], s, &host, &device);
+        check c = check_cell(all[g], &host, &device, s);
         free_extras();
         int good = c.written && c.error <= c.limit && c.lse_error <= c.lse_limit;
         if (!good) {
-            printf("WRONG  %s s %d: %s, error %.2e (allowed %.2e), lse error %.2e (allowed %.2e)\n", group[g]->name,
+            printf("WRONG  %s s %d: %s, error %.2e (allowed %.2e), lse error %.2e (allowed %.2e); not timed\n", all[g]->name,
                    s.seqlen, c.written ? "all written" : "NaN or not all written", c.error, c.limit, c.lse_error,
                    c.lse_limit);
             failures++;
+            if (json) begin_cell(all[g], s, plain), fprintf(json, "\"correct\": false}");
+            if (plain && g == 0) return; /* nothing to compare with */
+            continue;
         }
+        group[count++] = all[g];
     }
+    fflush(stdout);
     fa_attention_args host[MAX_INSTANCES], device[MAX_INSTANCES];
     void *kept[MAX_INSTANCES * MAX_EXTRAS][2];
     int kept_count = 0;
@@ -395,13 +419,8 @@ static void run_group(instance *const *group, int count, shape s, int plain) {
         printf("%-5s d%-4d%-12s%-16s s %-6d b %-3d h %-3d %9.3f ms  %8.1f " UNIT, dtype_names[it->dtype], it->dim,
                variant_names[it->variant], it->config, s.seqlen, s.batch, s.heads, 1e3 * seconds, rate);
         if (json) {
-            fprintf(json,
-                    "%s\n  {\"instance\": \"%s\", \"dtype\": \"%s\", \"head_dim\": %d, "
-                    "\"variant\": \"%s\", \"config\": \"%s\", ",
-                    json_cells++ ? "," : "", it->name, dtype_names[it->dtype], it->dim, variant_names[it->variant],
-                    it->config);
-            fprintf(json, "\"batch\": %d, \"heads\": %d, \"seqlen\": %d, \"ms\": %.5f, \"rate\": %.2f, ", s.batch,
-                    s.heads, s.seqlen, 1e3 * seconds, rate);
+            begin_cell(it, s, plain);
+            fprintf(json, "\"correct\": true, \"ms\": %.5f, \"rate\": %.2f, \"unit\": \"" UNIT "\", ", 1e3 * seconds, rate);
             fprintf(json,
                     "\"schedule\": \"%s\", \"block_m\": %d, \"block_n\": %d, \"stages\": %d, \"warps\": %d, "
                     "\"tile_fraction\": %.5f",
@@ -514,6 +533,7 @@ static void usage(void) {
 int main(int argc, char **argv) {
     static instance instances[MAX_INSTANCES];
     instance *group[MAX_INSTANCES];
+    int64_t wanted[32];
     int count = 0, seqlens[32], seqlen_count = 0, variant_seqlen = ON_GPU ? 8192 : 2048, full_grid = ON_GPU;
     long tokens = 0, width = 0;
     const char *list = NULL;
@@ -525,23 +545,23 @@ int main(int argc, char **argv) {
             continue;
         }
         const char *option = argv[i], *value = i + 1 < argc ? argv[++i] : (usage(), "");
-        if (!strcmp(option, "--grid")) full_grid = !strcmp(value, "full");
-        else if (!strcmp(option, "--tokens")) tokens = atol(value);
-        else if (!strcmp(option, "--width")) width = atol(value);
+        if (!strcmp(option, "--grid")) full_grid = is_full(value);
+        else if (!strcmp(option, "--tokens")) tokens = whole(option, value, 1 << 30);
+        else if (!strcmp(option, "--width")) width = whole(option, value, 1 << 20);
         else if (!strcmp(option, "--seqlens")) list = value;
-        else if (!strcmp(option, "--variant-seqlen")) variant_seqlen = atoi(value);
-        else if (!strcmp(option, "--repeat")) repeat = atoi(value);
-        else if (!strcmp(option, "--json")) json = fopen(value, "w");
-        else if (!strcmp(option, "--tsv")) tsv = fopen(value, "w");
-        else if (!strcmp(option, "--markdown")) markdown = fopen(value, "w");
+        else if (!strcmp(option, "--variant-seqlen")) variant_seqlen = (int)whole(option, value, 1 << 30);
+        else if (!strcmp(option, "--repeat")) repeat = (int)whole(option, value, MAX_REPEAT);
+        else if (!strcmp(option, "--json")) json = opened(value);
+        else if (!strcmp(option, "--tsv")) tsv = opened(value);
+        else if (!strcmp(option, "--markdown")) markdown = opened(value);
         else usage();
     }
-    if (!count || repeat < 1 || repeat > MAX_REPEAT) usage();
+    if (!count) usage();
     if (!tokens) tokens = full_grid ? 16384 : 4096;
     if (!width) width = full_grid ? 2048 : 512;
     if (!list) list = full_grid ? "512,1024,2048,4096,8192,16384" : "512,2048";
-    for (const char *p = list; p && *p && seqlen_count < 32; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-        seqlens[seqlen_count++] = atoi(p);
+    seqlen_count = whole_list("--seqlens", list, 1 << 30, wanted, 32);
+    for (int n = 0; n < seqlen_count; n++) seqlens[n] = (int)wanted[n];
 
     if (json) fprintf(json, "{\n");
     print_machine();

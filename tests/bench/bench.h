@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -32,6 +33,40 @@ static int json_cells;
 static void die(const char *what, const char *why) {
     fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);
+}
+
+/* An option's value, a whole number from 1 to `most`; or the first of several, and what follows it. */
+static long whole_first(const char *option, const char *value, long most, char **rest) {
+    long n = strtol(value, rest, 10);
+    char why[64];
+    snprintf(why, sizeof why, "a whole number from 1 to %ld is needed", most);
+    if (*rest == value || n < 1 || n > most || (**rest && **rest != ',')) die(option, why);
+    return n;
+}
+static long whole(const char *option, const char *value, long most) {
+    char *rest;
+    long n = whole_first(option, value, most, &rest);
+    if (*rest) die(option, "a single whole number is needed");
+    return n;
+}
+/* A list of them, separated by commas. */
+static int whole_list(const char *option, const char *list, long most, int64_t *to, int room) {
+    int count = 0;
+    char *rest;
+    for (const char *p = list;; p = rest + 1) {
+        if (count == room) die(option, "too many numbers");
+        to[count++] = whole_first(option, p, most, &rest);
+        if (!*rest) return count;
+    }
+}
+static int is_full(const char *grid) {
+    if (strcmp(grid, "default") && strcmp(grid, "full")) die("--grid", "default or full is needed");
+    return !strcmp(grid, "full");
+}
+static FILE *opened(const char *path) {
+    FILE *file = fopen(path, "w");
+    if (!file) die(path, "cannot be written");
+    return file;
 }
 
 /* ------------------------------------------------------------------ memory */

@@ -161,19 +161,28 @@ bench: bench-build bench-clean-results
 	@echo "bench: wrote $(BUILD)/bench.json, $(BUILD)/bench.svg and tables in $(BUILD)/bench/*.md"
 
 bench-clean-results:
-	@rm -f $(BUILD)/bench/*.json $(BUILD)/bench/*.tsv $(BUILD)/bench/*.md
+	@rm -f $(BUILD)/bench/*.json $(BUILD)/bench/*.tsv $(BUILD)/bench/*.md $(BUILD)/bench.json $(BUILD)/bench.svg
+
+.PHONY: bench-needs-gpu bench-needs-torch
+bench-needs-gpu:
+	@test -n "$(NVCC)" || { echo "bench: the GPU's part needs nvcc, on PATH or as NVCC=..." >&2; exit 1; }
+	@test -n "$(GPU)" || { echo "bench: the GPU's part needs a GPU: nvidia-smi lists none" >&2; exit 1; }
+bench-needs-torch:
+	@test -n "$(TORCH)" || { echo "bench: this part needs a python3 with PyTorch, as PYTHON=..." >&2; exit 1; }
 
 bench-cpu: $(bench_cpu_so) $(BUILD)/bench/bench-cpu $(BUILD)/bench/plot
 	$(BUILD)/bench/bench-cpu --grid $(GRID) --repeat $(BENCH_REPEAT) \
 	    --json $(BUILD)/bench/cpu.json --tsv $(BUILD)/bench/cpu.tsv \
 	    --markdown $(BUILD)/bench/cpu.md $(bench_cpu_so)
 
-bench-gpu: $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
+bench-gpu: bench-needs-gpu
+	@$(MAKE) --no-print-directory bench-gpu-run
+bench-gpu-run: $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
 	$(BUILD)/bench/bench-gpu --repeat $(BENCH_REPEAT) \
 	    --json $(BUILD)/bench/gpu.json --tsv $(BUILD)/bench/gpu.tsv \
 	    --markdown $(BUILD)/bench/gpu.md $(bench_gpu_so)
 
-bench-compare:
+bench-compare: bench-needs-torch
 	$(PYTHON) tests/bench/compare.py --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
 	    --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv \
 	    --markdown $(BUILD)/bench/compare.md
@@ -184,9 +193,11 @@ bench_rows_results = --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/$1.json --ts
 bench-rows-cpu: $(bench_rows_cpu_so) $(BUILD)/bench/rows-cpu/rows
 	$(BUILD)/bench/rows-cpu/rows --grid $(GRID) $(call bench_rows_results,rows-cpu) $(bench_rows_cpu_so)
 
-bench-rows-gpu: $(bench_rows_gpu_so) $(BUILD)/bench/rows-gpu/rows
+bench-rows-gpu: bench-needs-gpu
+	@$(MAKE) --no-print-directory bench-rows-gpu-run
+bench-rows-gpu-run: $(bench_rows_gpu_so) $(BUILD)/bench/rows-gpu/rows
 	$(BUILD)/bench/rows-gpu/rows $(call bench_rows_results,rows-gpu) $(bench_rows_gpu_so)
 
-bench-rows-compare:
+bench-rows-compare: bench-needs-torch
 	$(PYTHON) tests/bench/compare_rows.py --kernels $(subst $(bench_space),$(bench_comma),$(strip $(bench_rows))) \
 	    $(call bench_rows_results,rows-compare)

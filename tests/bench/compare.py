@@ -32,7 +32,10 @@ import time
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # PyTorch's idle threads must not spin while ours are timed
 
-import torch
+try:
+    import torch
+except ImportError:
+    sys.exit(f"{os.path.basename(sys.argv[0])}: {sys.executable} has no PyTorch, beside which it measures (make PYTHON=... names another python3); make bench works without")
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -595,7 +598,8 @@ def main():
                                 errors[label], wrong = cell.check(instance, stream)
                                 if wrong:
                                     failures += 1
-                                    print(f"WRONG  {instance.name} s {seqlen}: {wrong}")
+                                    print(f"WRONG  {instance.name} s {seqlen}: {wrong}; not timed")
+                                    continue
                                 plans[label] = instance.plan(a)
                             runs[label] = lambda instance=instance, a=a: instance.forward(a, stream)
                         except RuntimeError as error:

@@ -28,7 +28,9 @@ static point points[MAX_POINTS];
 static int point_count, panel_count, series_count;
 static char panels[MAX_NAMES][128], series[MAX_NAMES][128], axes[MAX_NAMES][64];
 static const char *const colours[] = {"#0b6fa4", "#d1495b", "#2e8540", "#8e5ea2",
-                                      "#c77d0a", "#4a4a4a", "#00a5a5", "#a05a2c"};
+                                      "#c77d0a", "#4a4a4a", "#00a5a5", "#a05a2c",
+                                      "#e377c2", "#17406d", "#8a9a1b", "#f2a65a"};
+enum { COLOURS = sizeof colours / sizeof colours[0] };
 
 static int find(char (*names)[128], int *count, const char *name) {
     for (int i = 0; i < *count; i++)
@@ -63,16 +65,19 @@ int main(void) {
             snprintf(axes[p.panel], sizeof axes[0], "%s", *axis ? axis : "sequence length");
             *axis = 0;
         }
-    int rows = (panel_count + COLUMNS - 1) / COLUMNS, legend = (series_count + 5) / 6;
-    int width = COLUMNS * PANEL_WIDTH, height = rows * PANEL_HEIGHT + legend * LEGEND + 10;
+    int rows = (panel_count + COLUMNS - 1) / COLUMNS, width = COLUMNS * PANEL_WIDTH;
+    size_t longest = 1;
+    for (int s = 0; s < series_count; s++) longest = strlen(series[s]) > longest ? strlen(series[s]) : longest;
+    int slot = 40 + (int)(6.5 * (double)longest), a_row = (width - LEFT) / slot > 1 ? (width - LEFT) / slot : 1;
+    int legend = (series_count + a_row - 1) / a_row, height = rows * PANEL_HEIGHT + legend * LEGEND + 10;
     printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
            "font-family=\"sans-serif\" font-size=\"11\">\n",
            width, height, width, height);
     printf("<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
     for (int s = 0; s < series_count; s++) {
-        double at_x = LEFT + s % 6 * 118, at_y = 14 + s / 6 * LEGEND;
+        double at_x = LEFT + s % a_row * slot, at_y = 14 + s / a_row * LEGEND;
         printf("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"3\"/>\n", at_x, at_y,
-               at_x + 18, at_y, colours[s % 8]);
+               at_x + 18, at_y, colours[s % COLOURS]);
         text(at_x + 23, at_y + 4, "start", "#222", series[s]);
     }
     for (int p = 0; p < panel_count; p++) {
@@ -110,11 +115,11 @@ int main(void) {
                         length < (int)sizeof path - 40) {
                         double at_x = left + 20 + k * gap, at_y = low - h * points[i].y / top;
                         length += snprintf(path + length, sizeof path - (size_t)length, "%.1f,%.1f ", at_x, at_y);
-                        printf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x, at_y, colours[s % 8]);
+                        printf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x, at_y, colours[s % COLOURS]);
                     }
             if (length)
                 printf("<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path,
-                       colours[s % 8]);
+                       colours[s % COLOURS]);
         }
     }
     printf("</svg>\n");

@@ -398,10 +398,14 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
         printf("WRONG  %s %s, %lld x %lld: ", group[i / 2]->name, way_names[i % 2], (long long)rows, (long long)cols);
         if (*what) printf("%s has NaN, or was not all written\n", what);
         else printf("the error is %.3g times what is allowed\n", shares[i]);
+        if (json)
+            fprintf(json, "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, \"cols\": %lld, \"correct\": false}",
+                    json_cells++ ? "," : "", group[i / 2]->name, group[i / 2]->kernel->name, dtype_names[group[i / 2]->dtype], way_names[i % 2], (long long)rows, (long long)cols);
     }
     for (int r = -1; r < repeat; r++) /* once to warm up */
         for (int i = 0; i < contestants; i++) {
             int turn = (i + r + 1) % contestants;
+            if (turn >= PLAIN && !(shares[turn - PLAIN] <= 1)) continue; /* what is wrong is not timed */
             double s = turn < PLAIN ? time_once(plain[turn], &t) : time_once(run_kernel, &calls[turn - PLAIN]);
             if (r >= 0) times[turn][r] = s;
         }
@@ -411,6 +415,7 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
     for (int i = 0; i < 2 * count; i++) {
         const instance *it = calls[i].it;
         const direction *way = &it->kernel->way[i % 2];
+        if (!(shares[i] <= 1)) continue;
         double s = median(times[PLAIN + i], repeat),
                bytes = way->useful * (double)(rows * cols * fa_dtype_bytes(it->dtype));
         double rate = bytes / s, bar = way->only_reads ? read : copy, percent = 100 * rate / bar;
@@ -422,7 +427,7 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
             fprintf(
                 json,
                 "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, "
-                "\"cols\": %lld, \"ms\": %.5f, \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, "
+                "\"cols\": %lld, \"correct\": true, \"ms\": %.5f, \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, "
                 "\"error_share\": %.4f}",
                 json_cells++ ? "," : "", it->name, it->kernel->name, dtype_names[it->dtype], way_names[i % 2],
                 (long long)rows, (long long)cols, 1e3 * s, 1e-9 * rate, 1e-9 * bar, percent, shares[i]);
@@ -448,6 +453,7 @@ static instance load_instance(const char *path) {
     char *kernel = strchr(name, '_');
     if (!kernel) die(path, "the name is not TYPE_KERNEL");
     *kernel++ = 0;
+    if (strstr(kernel, "_x")) *strstr(kernel, "_x") = 0; /* an experiment's (bench.mk) */
     for (int t = 1; t < 5; t++)
         if (!strcmp(name, dtype_names[t])) it.dtype = t;
     for (int k = 0; k < KERNELS; k++)
@@ -516,16 +522,16 @@ int main(int argc, char **argv) {
             continue;
         }
         const char *option = argv[i], *value = i + 1 < argc ? argv[++i] : (usage(), "");
-        if (!strcmp(option, "--grid")) full_grid = !strcmp(value, "full");
-        else if (!strcmp(option, "--elements")) elements = (size_t)atoll(value);
+        if (!strcmp(option, "--grid")) full_grid = is_full(value);
+        else if (!strcmp(option, "--elements")) elements = (size_t)whole(option, value, LONG_MAX);
         else if (!strcmp(option, "--columns")) list = value;
-        else if (!strcmp(option, "--repeat")) repeat = atoi(value);
-        else if (!strcmp(option, "--json")) json = fopen(value, "w");
-        else if (!strcmp(option, "--tsv")) tsv = fopen(value, "w");
-        else if (!strcmp(option, "--markdown")) markdown = fopen(value, "w");
+        else if (!strcmp(option, "--repeat")) repeat = (int)whole(option, value, MAX_REPEAT);
+        else if (!strcmp(option, "--json")) json = opened(value);
+        else if (!strcmp(option, "--tsv")) tsv = opened(value);
+        else if (!strcmp(option, "--markdown")) markdown = opened(value);
         else usage();
     }
-    if (!count || repeat < 1 || repeat > MAX_REPEAT) usage();
+    if (!count) usage();
     if (!elements) elements = (size_t)1 << (full_grid ? 28 : 26);
 
     if (json) fprintf(json, "{\n");
@@ -550,9 +556,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < count; i++)
             if (instances[i].kernel == &kernels[k]) group[members++] = &instances[i];
         if (!members) continue;
-        if (list)
-            for (const char *p = list; p && *p && lengths < MAX_COLUMNS; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-                columns[lengths++] = atoll(p);
+        if (list) lengths = whole_list("--columns", list, LONG_MAX, columns, MAX_COLUMNS);
         else /* the default on the CPU: every other one */
             for (int n = 0; kernels[k].columns[n]; n++)
                 if (full_grid || n % 2 == 0) columns[lengths++] = kernels[k].columns[n];

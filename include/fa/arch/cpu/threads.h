@@ -46,7 +46,7 @@ static FA_UNUSED void *fa__job_thread(void *job) {
 #if defined(__linux__) && !defined(__cplusplus) && !defined(__USE_MISC)
 extern long syscall(long number, ...); /* which glibc hides from -std=c11 */
 #endif
-/* Processors that this process may run on: fewer than there are, under taskset or in a container. */
+/* Processors that this process may run on: fewer than there are, under taskset or in a cpuset. */
 static inline FA_UNUSED long fa__processors(void) {
     long n = 0;
 #if defined(__linux__) && defined(SYS_sched_getaffinity)
@@ -85,8 +85,12 @@ static inline FA_UNUSED void fa__job_run(fa__job *job) {
     pthread_attr_t attributes;
     job->caller = pthread_self();
     int started = 0, with_attributes = pthread_attr_init(&attributes) == 0;
-    /* Where the default stack is small (128 KB with musl), it would not hold the tiles. */
-    size_t least = (job->stack_bytes + 524288) / 65536 * 65536, usual = 0;
+#if !defined(__ANDROID__)
+    int cancel; /* the other threads use what is on this one's stack */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+#endif
+    /* Where the default stack is small (128 KB with musl), it would not hold the tiles, and what the program has for each thread. */
+    size_t least = (job->stack_bytes + (2 << 20)) / 65536 * 65536, usual = 0;
     if (with_attributes && (pthread_attr_getstacksize(&attributes, &usual) != 0 || usual < least))
         pthread_attr_setstacksize(&attributes, least);
     while (started < job->threads - 1 &&
@@ -95,6 +99,9 @@ static inline FA_UNUSED void fa__job_run(fa__job *job) {
     if (with_attributes) pthread_attr_destroy(&attributes);
     job->run(job);
     for (int i = 0; i < started; i++) pthread_join(others[i], NULL);
+#if !defined(__ANDROID__)
+    pthread_setcancelstate(cancel, NULL);
+#endif
 }
 /** @endcond */
 
