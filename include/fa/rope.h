@@ -285,9 +285,9 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
                       "%s: %s, at %p, and %s, at %p, share some of their elements: %s", name, tensors[i].name, to.data, tensors[j].name, at.data,
                       j == i - 2 ? "either all, or none, are possible" : "two tensors are needed");
         }
-        const int64_t table = (int64_t)(a->table_rows > 0 ? a->table_rows : a->positions ? 1 : a->offset + (int64_t)a->seqlen) * (rotary_dim / 2) * 4;
+        const int64_t table = fa__bytes_of_words(a->table_rows > 0 ? a->table_rows : a->positions ? 1 : a->offset + (int64_t)a->seqlen, rotary_dim / 2);
         for (int j = 0; j < 3; j++) {
-            const fa__place at = FA__PLACE_OF_ARRAY(words[j].data, j < 2 ? table : (int64_t)a->batch * a->seqlen * 4);
+            const fa__place at = FA__PLACE_OF_ARRAY(words[j].data, j < 2 ? table : fa__bytes_of_words(a->batch, a->seqlen));
             FA__CHECK(!fa__share_memory(&to, &at, bytes), "%s: %s, at %p, has a place in %s, at %p: memory of its own is needed", name, words[j].name, at.data,
                       tensors[i].name, to.data);
         }

@@ -181,7 +181,7 @@ static double error_of(const problem6 *p, const matrix *got, int t_got, const ma
         for (int token = 0; token < s->seqlen; token++) {
             int position = position_of(p, batch, token);
             for (int pair = 0; pair < half; pair++) turn(p, position, pair, at_1[pair], &cosines[pair], &sines[pair]);
-            double slack = abs(position) > 1100000 ? 3e-7 : 2e-7;
+            double slack = fabs((double)position) > 1100000 ? 3e-7 : 2e-7;
             for (int i = 0; i < s->head_dim; i++) {
                 int pair = i >= 2 * half ? -1 : s->interleaved ? i / 2 : i % half, second = s->interleaved ? i % 2 : i >= half;
                 int other = s->interleaved ? i ^ 1 : second ? i - half : i + half;

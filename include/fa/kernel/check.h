@@ -25,6 +25,8 @@ typedef struct fa__instance {
 
 /* More elements than any address space has room for: numbers computed from their count may not fit in 64 bits. */
 static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
+/* Bytes of an array of words of 4 bytes: of one that cannot exist, more than any address space has. */
+static inline FA_UNUSED int64_t fa__bytes_of_words(int64_t rows, int64_t cols) { return fa__too_many(rows, cols) ? (int64_t)1 << 50 : rows * cols * 4; }
 
 static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *which, int64_t stride, int size,
                                                    int row, int element_bytes, int alignment, int written) {
@@ -174,7 +176,7 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
     }
-    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, (int64_t)a->batch * a->heads * queries * 4);
+    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, queries));
     const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, (int64_t)of->head_dim_v * of->element_bytes);
     FA__CHECK(!fa__share_memory(&o, &lse, of->element_bytes), "%s: o, at %p, and lse, at %p, share memory: two arrays are needed", of->name, a->o.data, (void *)a->lse);
     for (int i = 0; i < 3; i++) {
