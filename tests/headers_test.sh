@@ -122,7 +122,7 @@ if [ -n "$NVCC" ]; then
 fi
 
 # A program's own macros: HEADS, LENGTH or COLS, defined before an instance, would replace a name of ours that is spelt so.
-# Spelt like a macro are, in what the preprocessor leaves of our files, only names that start with FA_.
+# Spelt like a macro are, in what the preprocessor leaves of our files, only names that start with FA_, and those of pthread.h.
 cat >>"$work/all.c" <<'END'
 #define FA_NAME attention_2
 #define FA_DTYPE FA_F32
@@ -139,7 +139,7 @@ unguarded() { # COMMAND...
             gsub(/"(\\.|[^"\\])*"/, "")
             n = split($0, word, /[^A-Za-z0-9_]+/)
             for (i = 1; i <= n; i++)
-                if (word[i] ~ /^[A-Z][A-Z0-9_]*$/ && word[i] !~ /^FA_/ && !found[word[i]]++) print word[i]
+                if (word[i] ~ /^[A-Z][A-Z0-9_]*$/ && word[i] !~ /^(FA|PTHREAD)_/ && !found[word[i]]++) print word[i]
         }
         END { if (!lines) print "no line of ours was seen" }' >>"$work/log"
     [ ! -s "$work/log" ]
