@@ -90,7 +90,6 @@ typedef struct fa_cross_entropy_args {
 /** @cond PRIVATE */
 /* cap tanh(x / cap). On GPUs, for half types, by two instructions of the special function unit, with an absolute error
  * of some 1e-7 cap: the single instruction tanh.approx would spoil the loss, which is a float. */
-#define FA__SOFT_CAP_MOST(arch, dtype) ((arch) != FA_CPU && ((dtype) == FA_F16 || (dtype) == FA_BF16) ? 1e4f : 1e30f)
 FA_HOOK float fa__soft_cap(float x, float cap, float inverse, int dtype) {
 #if defined(__CUDA_ARCH__)
     if (dtype == FA_F16 || dtype == FA_BF16)
@@ -147,7 +146,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     FA__CHECK(a->label_smoothing >= 0.0f && a->label_smoothing <= 1.0f, "%s: label_smoothing is %g: between 0 and 1 is needed", name,
               (double)a->label_smoothing);
     FA__CHECK(a->z_loss >= 0.0f && a->z_loss <= 1e30f, "%s: z_loss is %g: 0 or more is needed, up to 1e30", name, (double)a->z_loss);
-    const float most = FA__SOFT_CAP_MOST(FA__ARCH, FA_DTYPE);
+    const float most = FA__ARCH != FA_CPU && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) ? 1e4f : 1e30f; /* see fa__soft_cap() */
     FA__CHECK(a->softcap == 0.0f || (a->softcap >= 1e-30f && a->softcap <= most), "%s: softcap is %g: between 1e-30 and %g is needed (0 means none)", name,
               (double)a->softcap, (double)most);
     const fa__matrix_use all[] = {{"logits", a->logits, 1, 0}, {"d_logits", a->d_logits, backward, 1}};

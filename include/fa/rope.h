@@ -277,6 +277,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     if (a->batch == 0 || a->seqlen == 0 || a->head_dim == 0 || a->heads + heads_kv == 0) return FA_OK;
     for (int i = 2; i < 4; i++)
         if ((status = fa__check_apart(name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, a->seqlen, a->head_dim)) != FA_OK) return status;
+    const int64_t table = fa__bytes_of_words(a->table_rows > 0 ? a->table_rows : a->positions ? 1 : a->offset + (int64_t)a->seqlen, rotary_dim / 2);
     for (int i = 2; i < 4; i++) { /* each written tensor: that it shares nothing with the others, or is the one that it is made of */
         const fa__place to = FA__PLACE(tensors[i].at, a->batch, tensors[i].heads, a->seqlen, (int64_t)a->head_dim * bytes);
         for (int j = 0; j < i; j++) {
@@ -285,7 +286,6 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
                       "%s: %s, at %p, and %s, at %p, share some of their elements: %s", name, tensors[i].name, to.data, tensors[j].name, at.data,
                       j == i - 2 ? "either all, or none, are possible" : "two tensors are needed");
         }
-        const int64_t table = fa__bytes_of_words(a->table_rows > 0 ? a->table_rows : a->positions ? 1 : a->offset + (int64_t)a->seqlen, rotary_dim / 2);
         for (int j = 0; j < 3; j++) {
             const fa__place at = FA__PLACE_OF_ARRAY(words[j].data, j < 2 ? table : fa__bytes_of_words(a->batch, a->seqlen));
             FA__CHECK(!fa__share_memory(&to, &at, bytes), "%s: %s, at %p, has a place in %s, at %p: memory of its own is needed", name, words[j].name, at.data,

@@ -196,13 +196,10 @@ static fa_range visible(const fa_attention_args *a, variant_id variant, int b, i
     case WINDOW: keys.begin = query > a->window_left ? query - a->window_left : 0, keys.end = query + 1; break;
     case PREFIX: keys.end = query < a->prefix[b] ? a->prefix[b] : query + 1; break;
     case DOCUMENT:
-        keys.begin = query, keys.end = query + 1;
-        while (keys.begin > 0 && ids[keys.begin - 1] == ids[query]) keys.begin--;
-        while (keys.end < a->seqlen_k && ids[keys.end] == ids[query]) keys.end++;
-        break;
     case PACKED:
         keys.begin = query, keys.end = query + 1;
         while (keys.begin > 0 && ids[keys.begin - 1] == ids[query]) keys.begin--;
+        while (variant == DOCUMENT && keys.end < a->seqlen_k && ids[keys.end] == ids[query]) keys.end++;
         break;
     default: break;
     }

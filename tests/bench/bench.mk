@@ -163,7 +163,7 @@ bench: bench-build bench-clean-results
 bench-clean-results:
 	@rm -f $(BUILD)/bench/*.json $(BUILD)/bench/*.tsv $(BUILD)/bench/*.md $(BUILD)/bench.json $(BUILD)/bench.svg
 
-.PHONY: bench-needs-gpu bench-needs-torch
+.PHONY: bench-needs-gpu bench-needs-torch bench-gpu-run bench-rows-gpu-run
 bench-needs-gpu:
 	@test -n "$(NVCC)" || { echo "bench: the GPU's part needs nvcc, on PATH or as NVCC=..." >&2; exit 1; }
 	@test -n "$(GPU)" || { echo "bench: the GPU's part needs a GPU: nvidia-smi lists none" >&2; exit 1; }

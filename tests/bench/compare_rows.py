@@ -482,12 +482,12 @@ def main():
                     runs, shares = {"copy": lambda: to.copy_(from_)}, {}
                     for instance in ours:
                         run = instance.call(backward, cell, stream)
-                        shares[instance.config], wrong = cell.check(backward, run)
+                        share, wrong = cell.check(backward, run)
                         if wrong:
                             failures += 1
                             print(f"WRONG  {instance.name} {direction}, {rows} x {cols}: {wrong}; not timed")
                             continue
-                        runs[instance.config] = run
+                        runs[instance.config], shares[instance.config] = run, share
                     if not o.no_torch:
                         torch._dynamo.reset()
                         try:

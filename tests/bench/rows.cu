@@ -375,6 +375,13 @@ static int result_count, repeat = 15, failures;
 static FILE *tsv;
 static const char *const way_names[2] = {"forward", "backward"};
 
+/* What a cell's line of the JSON begins with. */
+static void begin_cell(const kernel_call *call) {
+    fprintf(json, "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, \"cols\": %lld, ",
+            json_cells++ ? "," : "", call->it->name, call->it->kernel->name, dtype_names[call->it->dtype], way_names[call->way], (long long)call->rows,
+            (long long)call->cols);
+}
+
 /* All instances of a kernel at one length of the rows. */
 static void run_cell(instance *const *group, int count, int64_t cols) {
     static double times[PLAIN + 2 * MAX_INSTANCES][MAX_REPEAT];
@@ -398,9 +405,7 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
         printf("WRONG  %s %s, %lld x %lld: ", group[i / 2]->name, way_names[i % 2], (long long)rows, (long long)cols);
         if (*what) printf("%s has NaN, or was not all written\n", what);
         else printf("the error is %.3g times what is allowed\n", shares[i]);
-        if (json)
-            fprintf(json, "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, \"cols\": %lld, \"correct\": false}",
-                    json_cells++ ? "," : "", group[i / 2]->name, group[i / 2]->kernel->name, dtype_names[group[i / 2]->dtype], way_names[i % 2], (long long)rows, (long long)cols);
+        if (json) begin_cell(&call), fprintf(json, "\"correct\": false}");
     }
     for (int r = -1; r < repeat; r++) /* once to warm up */
         for (int i = 0; i < contestants; i++) {
@@ -424,13 +429,9 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
             dtype_names[it->dtype], it->kernel->name, way_names[i % 2], (long long)rows, (long long)cols, 1e3 * s,
             1e-9 * rate, percent, way->only_reads ? "read" : "copy", 1e-9 * bar, shares[i]);
         if (json)
-            fprintf(
-                json,
-                "%s\n  {\"instance\": \"%s\", \"kernel\": \"%s\", \"dtype\": \"%s\", \"direction\": \"%s\", \"rows\": %lld, "
-                "\"cols\": %lld, \"correct\": true, \"ms\": %.5f, \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, "
-                "\"error_share\": %.4f}",
-                json_cells++ ? "," : "", it->name, it->kernel->name, dtype_names[it->dtype], way_names[i % 2],
-                (long long)rows, (long long)cols, 1e3 * s, 1e-9 * rate, 1e-9 * bar, percent, shares[i]);
+            begin_cell(&calls[i]),
+                fprintf(json, "\"correct\": true, \"ms\": %.5f, \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, \"error_share\": %.4f}",
+                        1e3 * s, 1e-9 * rate, 1e-9 * bar, percent, shares[i]);
         if (tsv)
             fprintf(tsv, "%s, %s %s (%% of a plain %s)\t%s\t%lld\t%.2f\tcolumns\n", ON_GPU ? "GPU" : "CPU",
                     it->kernel->name, way_names[i % 2], way->only_reads ? "read" : "copy", dtype_names[it->dtype],

@@ -112,6 +112,11 @@ static inline FA_UNUSED int fa__interlock(uintptr_t apart, uintptr_t stride, uin
     const uintptr_t skipped = apart / stride, rest = apart % stride;
     return (skipped < rows && rest < row_bytes) || (skipped + 1 < rows && stride - rest < row_bytes);
 }
+/* Whether some memory lies outside all rows of a matrix: before the first, behind the last, or between two. In bytes. */
+static inline FA_UNUSED int fa__outside(uintptr_t at, uintptr_t length, uintptr_t matrix, uintptr_t stride, uintptr_t row_bytes, uintptr_t rows) {
+    const uintptr_t into = at > matrix && stride > row_bytes ? (at - matrix) % stride : 0;
+    return at + length <= matrix || at >= matrix + (rows - 1) * stride + row_bytes || (into >= row_bytes && into + length <= stride);
+}
 /* The matrices of a call. One that is written in place of one that is read must have the same stride; two that are
  * written must not overlap. (Where strides differ, only an overlap of the first elements is detected, and a single row that is read for all
  * in one that is written.) */
@@ -135,12 +140,10 @@ FA__CALLED fa_status fa__check_matrices(const char *name, const fa__matrix_use *
                           !fa__interlock(a < b ? b - a : a - b, (uintptr_t)to->matrix.stride_row * bytes, (uintptr_t)cols * bytes, (uintptr_t)rows),
                       "%s: %s, at %p, and %s, at %p, share some of their %lld x %lld elements: either all, or none, are possible", name, to->name,
                       to->matrix.data, other->name, other->matrix.data, (long long)rows, (long long)cols);
-            if (rows > 1 && !other->written && other->matrix.stride_row == 0) { /* one row for all */
-                const uintptr_t stride = (uintptr_t)to->matrix.stride_row * bytes, row = (uintptr_t)cols * bytes, into = b > a ? (b - a) % stride : 0;
-                FA__CHECK(b + row <= a || b >= a + (uintptr_t)(rows - 1) * stride + row || (into >= row && into + row <= stride),
-                          "%s: %s, at %p, whose rows are all the same, has a place in %s, at %p: memory of its own is needed", name, other->name,
-                          other->matrix.data, to->name, to->matrix.data);
-            }
+            FA__CHECK(rows == 1 || other->written || other->matrix.stride_row > 0 ||
+                          fa__outside(b, (uintptr_t)cols * bytes, a, (uintptr_t)to->matrix.stride_row * bytes, (uintptr_t)cols * bytes, (uintptr_t)rows),
+                      "%s: %s, at %p, whose rows are all the same, has a place in %s, at %p: memory of its own is needed", name, other->name,
+                      other->matrix.data, to->name, to->matrix.data);
             if (a != b) continue;
             FA__CHECK(!other->written, "%s: %s.data and %s.data are both %p: two matrices are needed", name, to->name, other->name, to->matrix.data);
             FA__CHECK(rows == 1 || to->matrix.stride_row == other->matrix.stride_row,
@@ -174,9 +177,7 @@ FA__CALLED fa_status fa__check_vector(const char *name, const fa__vector_use *of
         if (!all[i].used || !(of->written || all[i].written)) continue;
         const uintptr_t m = (uintptr_t)all[i].matrix.data, row = (uintptr_t)cols * (uintptr_t)element_bytes;
         const uintptr_t stride = rows == 1 ? 0 : (uintptr_t)all[i].matrix.stride_row * (uintptr_t)element_bytes;
-        const uintptr_t end = m + (uintptr_t)(rows - 1) * stride + row, into = v > m && stride > row ? (v - m) % stride : 0;
-        FA__CHECK(v + length <= m || v >= end || (into >= row && into + length <= stride),
-                  "%s: %s, %lld %s at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
+        FA__CHECK(fa__outside(v, length, m, stride, row, (uintptr_t)rows), "%s: %s, %lld %s at %p, has a place in %s, at %p: memory of its own is needed", name, of->name, (long long)of->count,
                   of->element_bytes == 1 ? "bytes" : "elements", of->data, all[i].name, all[i].matrix.data);
     }
     return FA_OK;
