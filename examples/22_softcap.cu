@@ -2,9 +2,11 @@
  *
  * Gemma 2 (arXiv 2408.00118) keeps its scores within +-cap by cap * tanh(score / cap). The library has it: FA_SCORE
  * fa_softcap. The second instance caps with a function of our own, the softer score / (1 + |score| / cap), which needs no
- * tanh. A hook is the name of a function; its struct is ours too. (Kernels know more of a shipped one: they fold this one's
- * two factors into others.)
+ * tanh. A hook is the name of a function; its struct is ours too, and fa/math.h has what it may compute with. (Kernels know
+ * more of a shipped one: they fold this one's two factors into others.)
  */
+#include <fa/math.h>
+
 #define NO_MAIN
 #include "10_first_use.cu"
 
@@ -16,17 +18,12 @@
 #define FA_SCORE fa_softcap
 #include <fa/attention.h>
 
-#if defined(__CUDA_ARCH__)
-#define QUOTIENT(a, b) __fdividef(a, b) /* two instructions; an exact division is a dozen, with a branch, at which all products wait */
-#else
-#define QUOTIENT(a, b) ((a) / (b))
-#endif
 struct bend {
     float per_cap; /* 1 / cap */
 };
 FA_HOOK float bend_score(const struct bend *u, float score, fa_index at) {
     (void)at; /* batch, head, query, key: a hook may use them; this one does not */
-    return QUOTIENT(score, 1.0f + fabsf(score) * u->per_cap);
+    return fa_divide(score, 1.0f + fabsf(score) * u->per_cap); /* two instructions; an exact division is a dozen, and a branch, at which products wait */
 }
 
 #define FA_NAME bent

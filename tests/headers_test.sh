@@ -3,7 +3,7 @@
 # that is here; and that templates leave no macro behind. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 
-plain="fa.h mask.h score.h activation.h philox.h mbarrier.h"
+plain="fa.h mask.h score.h math.h activation.h philox.h mbarrier.h"
 
 # instance HEADER N: the parameters of an instance, and the header.
 instance() {

@@ -60,10 +60,11 @@ built() {
     $link -o "$output" $objects $(ls "$M"/harness/*.o | grep -v /memory.o) -lm -lpthread >>"$M/$number/log" 2>&1
 }
 # on_gpu N OUTPUT FILE..., on_simulator N OUTPUT FILE...
-on_gpu() {
-    name="$1 $2"
+on_gpu() { # plain...: without what is sm_90a's alone
+    name="$1 $2" code=$gpu_code schedule=80
+    case "$2 $GPU_ARCH" in plain*) code="-gencode arch=compute_90,code=sm_90" ;; *sm_90a) schedule=90 ;; esac
     shift 2
-    built $name "$NVCC -x cu -std=c++17 $gpu_code -DTEST_SCHEDULE=$([ "$GPU_ARCH" = sm_90a ] && echo 90 || echo 80) -DTEST_PRODUCTS=products_3 -w" \
+    built $name "$NVCC -x cu -std=c++17 $code -DTEST_SCHEDULE=$schedule -DTEST_PRODUCTS=products_3 -w" \
         "$NVCC $gpu_code" "$@" "$M/gpu_memory.o"
 }
 on_simulator() { # the one that the suite's name says
@@ -81,9 +82,9 @@ suite() {
     simulated_forward | simulated90_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     simulated_contracts | simulated90_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_*) on_simulator "$1" "$2" "tests/suites/${2#simulated_}.c" ;;
-    gpu) on_gpu "$1" gpu "$M/forward_instances.c" "$M/gpu_forward.o" ;;
+    gpu | plain) on_gpu "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
-    gpu_contracts) on_gpu "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
+    gpu_contracts | plain_contracts) on_gpu "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     gpu_*) on_gpu "$1" "$2" "tests/suites/${2#gpu_}.c" ;;
     *) compiled "$1" "$2" "tests/suites/$2.c" ;;
     esac || return 2
@@ -103,6 +104,7 @@ if [ "$1" = --one ]; then
         case $file in
         fa.h) suites="types masks forward contracts primitives" ;;
         mask.h | score.h) suites="masks forward contracts" ;;
+        math.h) suites="primitives swiglu" ;;
         kernel/check.h) suites="contracts rope forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row*.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;
         arch/cpu/ops.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives" ;;
@@ -122,8 +124,12 @@ if [ "$1" = --one ]; then
         kernel/attention_columns.h | kernel/attention_columns_loop.h) suites="gpu gpu_contracts gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;
         esac
-        [ "$(field "$n" on)" != gpu ] || suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") # of what both share, a GPU's part
+        case "$(field "$n" on) $suites" in # of what both share, a GPU's part
+        "gpu gpu"*) ;;
+        gpu*) suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") ;;
+        esac
         [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_contracts gpu_gpu $suites"
+        case "${GPU:+$GPU_ARCH} $suites" in "sm_90a "*gpu_contracts*) suites="$suites plain plain_contracts" ;; esac
         case $suites in gpu*)
             if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
                 suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)

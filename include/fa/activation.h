@@ -24,26 +24,15 @@
  * @endcode
  *
  * A hook runs on every element: it should be a few instructions without branches, which the compiler then vectorises on
- * the CPU. The shipped ones compute in fp32; on the CPU the largest errors of
+ * the CPU; fa/math.h has fa_sigmoid() and other functions that are. The shipped ones compute in fp32; on the CPU the largest errors of
  * fa_silu and fa_gelu are 5e-7 of the value above 0 and 1e-7 below it, those of their derivatives 1e-6. NaN stays NaN.
  * fa_silu of -inf is NaN on GPUs, as in the unfused computation, and may be a number close to 0 on the CPU.
  */
 #ifndef FA_ACTIVATION_H
 #define FA_ACTIVATION_H
 
-#include <fa/arch/math.h>
 #include <fa/fa.h>
-
-/** 1 / (1 + exp(-x)), with a small relative error, also where the result is small. */
-FA_HOOK float fa_sigmoid(float x) {
-#if defined(__CUDA_ARCH__)
-    return fa__reciprocal(1.0f + fa__exp2(-FA__LOG2_E * x));
-#else
-    /* e / (1 + e) below 0 and 1 / (1 + e) above, e = exp(-|x|), which does not overflow. */
-    float e = fa__exp2(-FA__LOG2_E * fabsf(x));
-    return fa__select(x < 0.0f, e, 1.0f) / (1.0f + e);
-#endif
-}
+#include <fa/math.h>
 
 /** @name fa_silu: x / (1 + exp(-x)), the activation of SwiGLU (Shazeer, arXiv 2002.05202)
  *  @{ */

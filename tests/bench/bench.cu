@@ -417,11 +417,11 @@ static void run_group(instance *const *all, int all_count, shape s, int plain) {
                variant_names[it->variant], it->config, s.seqlen, s.batch, s.heads, 1e3 * seconds, rate);
         if (json) {
             begin_cell(it, s, plain);
-            fprintf(json, "\"correct\": true, \"ms\": %.5f, \"rate\": %.2f, \"unit\": \"" UNIT "\", ", 1e3 * seconds, rate);
+            print_times(times[g], repeat, seconds);
             fprintf(json,
-                    "\"schedule\": \"%s\", \"block_m\": %d, \"block_n\": %d, \"stages\": %d, \"warps\": %d, "
+                    "\"rate\": %.2f, \"unit\": \"" UNIT "\", \"schedule\": \"%s\", \"block_m\": %d, \"block_n\": %d, \"stages\": %d, \"warps\": %d, "
                     "\"tile_fraction\": %.5f",
-                    plan.schedule ? plan.schedule : "", plan.block_m, plan.block_n, plan.stages, plan.warps, part);
+                    rate, plan.schedule ? plan.schedule : "", plan.block_m, plan.block_n, plan.stages, plan.warps, part);
         }
 #if !ON_GPU
         double peak = median(peaks, repeat);
@@ -560,7 +560,7 @@ int main(int argc, char **argv) {
     seqlen_count = whole_list("--seqlens", list, 1 << 30, wanted, 32);
     for (int n = 0; n < seqlen_count; n++) seqlens[n] = (int)wanted[n];
 
-    if (json) fprintf(json, "{\n");
+    begin_json(repeat);
     print_machine();
     print_state("before");
 

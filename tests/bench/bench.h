@@ -149,6 +149,15 @@ static double median(double *x, int n) {
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
+/* What the JSON begins with. */
+static void begin_json(int rounds) {
+    if (json) fprintf(json, "{\n\"fa_version\": %d, \"repeat\": %d,\n", FA_VERSION, rounds);
+}
+/* A right cell's times, which median() has sorted: that, and between which half of them lie. */
+static void print_times(const double *sorted, int n, double middle) {
+    fprintf(json, "\"correct\": true, \"ms\": %.5f, \"ms_quartiles\": [%.5f, %.5f], ", 1e3 * middle, 1e3 * sorted[n / 4], 1e3 * sorted[n - 1 - n / 4]);
+}
+
 /* --------------------------------------------------------------- libraries */
 
 static void *open_library(const char *path) {

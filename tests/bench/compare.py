@@ -25,6 +25,7 @@ import ctypes
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -422,7 +423,7 @@ class Timer:
         return 1e-3 * self.begin.elapsed_time(self.end)
 
     def measure(self, runs):
-        """runs: name -> function. Returns name -> median seconds of interleaved timings."""
+        """runs: name -> function. Returns name -> median seconds of interleaved timings; between which half of them lie is in spread."""
         names, times = list(runs), {name: [] for name in runs}
         for name in names:
             self.once(runs[name])
@@ -430,6 +431,8 @@ class Timer:
             shift = turn % len(names)
             for name in names[shift:] + names[:shift]:
                 times[name].append(self.once(runs[name]))
+        last, quarter = self.repeat - 1, self.repeat // 4
+        self.spread = {name: [sorted(t)[quarter], sorted(t)[last - quarter]] for name, t in times.items()}
         return {name: statistics.median(t) for name, t in times.items()}
 
 
@@ -443,6 +446,23 @@ def state(device):
         ).stdout.strip()
     except OSError as error:
         return f"nvidia-smi: {error}"
+
+
+def fa_version():
+    with open(os.path.join(ROOT, "include/fa/fa.h")) as file:
+        return re.search(r"^#define FA_VERSION (\d+)", file.read(), re.M).group(1)
+
+
+def whole(text):
+    """An option that is a whole number above 0."""
+    if not re.fullmatch(r"0*[1-9][0-9]{0,10}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def wholes(text):
+    """Several of them, with commas."""
+    return [whole(word) for word in text.split(",")]
 
 
 def geometric_mean(values):
@@ -459,25 +479,25 @@ def options():
     parser.add_argument(
         "--dtype", help="fp32, tf32, bf16, fp16, several with commas; default bf16 (GPU), fp32,bf16,fp16 (CPU)"
     )
-    parser.add_argument("--dims", default="64,128,256")
-    parser.add_argument("--seqlens", help="default 512 to 16384 (GPU), 512,2048 (CPU)")
+    parser.add_argument("--dims", type=wholes, default="64,128,256")
+    parser.add_argument("--seqlens", type=wholes, help="default 512 to 16384 (GPU), 512,2048 (CPU)")
     parser.add_argument("--variants", default="full,causal", help=f"of {','.join(VARIANTS)}, or all")
     parser.add_argument(
         "--configs", default="default", help="tiles to try, such as default,m128_n64_s2_w4 (see bench.mk)"
     )
-    parser.add_argument("--tokens", type=int, help="batch * seqlen; default 16384 (GPU), 4096 (CPU)")
-    parser.add_argument("--width", type=int, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
+    parser.add_argument("--tokens", type=whole, help="batch * seqlen; default 16384 (GPU), 4096 (CPU)")
+    parser.add_argument("--width", type=whole, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
     parser.add_argument(
-        "--documents", type=lambda x: x if x == "mixed" else int(x), default=0,
+        "--documents", type=lambda x: x if x == "mixed" else whole(x), default=0,
         help="tokens of a document (document, packed: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
     )
     parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
     parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch; or flex, which compiles for seconds a cell")
     parser.add_argument("--no-torch", action="store_true", help="time only ours")
-    parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--repeat", type=whole, default=15)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=whole, default=os.cpu_count())
     parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started")
     parser.add_argument("--json")
     parser.add_argument("--tsv")
@@ -486,8 +506,7 @@ def options():
     o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
     gpu = o.device == "cuda"
     o.dtype = (o.dtype or ("bf16" if gpu else "fp32,bf16,fp16")).split(",")
-    o.dims = [int(d) for d in o.dims.split(",")]
-    o.seqlens = [int(s) for s in (o.seqlens or ("512,1024,2048,4096,8192,16384" if gpu else "512,2048")).split(",")]
+    o.seqlens = o.seqlens or ([512, 1024, 2048, 4096, 8192, 16384] if gpu else [512, 2048])
     o.variants = list(VARIANTS) if o.variants == "all" else o.variants.split(",")
     o.configs = o.configs.split(",")
     o.tokens = o.tokens or (16384 if gpu else 4096)
@@ -496,6 +515,9 @@ def options():
         for word in value:
             if word not in known:
                 parser.error(f"{what}: {word} is none of {', '.join(known)}")
+    for dim in o.dims:
+        if dim % 8 or dim > 256:
+            parser.error(f"--dims: {dim} is no multiple of 8 from 8 to 256")
     if any(v not in ("full", "causal") for v in o.variants) and "full" not in o.variants:
         o.variants.insert(0, "full")  # what variants are compared with
     o.variants.sort(key=VARIANTS.index)
@@ -534,7 +556,7 @@ def main():
     instances = [Instance(path) for path in paths]
     failures = int(build_code != 0)
 
-    versions = {"python": sys.version.split()[0], "torch": torch.__version__}
+    versions = {"fa": fa_version(), "python": sys.version.split()[0], "torch": torch.__version__}
     if gpu:
         versions.update(
             cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version(), device=torch.cuda.get_device_name()
@@ -635,6 +657,7 @@ def main():
                             heads=cell.heads,
                             config=label,
                             ms=1e3 * seconds[label],
+                            ms_quartiles=[1e3 * t for t in timer.spread[label]],
                             rate=rates[label],
                             error=errors[label],
                             error_limit=cell.limit,

@@ -22,7 +22,7 @@ import os
 import sys
 import time
 
-from compare import DTYPES, Timer, build, geometric_mean, state, wait  # first: it sets what PyTorch reads when imported
+from compare import DTYPES, Timer, build, fa_version, geometric_mean, state, wait, whole, wholes  # first: it sets what PyTorch reads when imported
 
 import torch
 import torch._dynamo
@@ -379,12 +379,12 @@ def options():
     parser.add_argument("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
     parser.add_argument("--kernels", default=",".join(KERNELS), help="several with commas")
     parser.add_argument("--dtype", help="fp32, bf16, fp16; default bf16 (GPU), fp32,bf16,fp16 (CPU)")
-    parser.add_argument("--columns", help="default: the kernel's own list, and 1024 columns of 4,096 rows")
-    parser.add_argument("--elements", type=int, help="of a matrix; default 2^28 (GPU), 2^24 (CPU)")
+    parser.add_argument("--columns", type=wholes, help="default: the kernel's own list, and 1024 columns of 4,096 rows")
+    parser.add_argument("--elements", type=whole, help="of a matrix; default 2^28 (GPU), 2^24 (CPU)")
     parser.add_argument("--configs", default="default", help="experiments, such as default,xNAME (see bench.mk)")
     parser.add_argument("--no-torch", action="store_true", help="time only ours and a copy")
-    parser.add_argument("--repeat", type=int, default=15)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--repeat", type=whole, default=15)
+    parser.add_argument("--jobs", type=whole, default=os.cpu_count())
     parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started")
     parser.add_argument("--json")
     parser.add_argument("--tsv")
@@ -405,7 +405,7 @@ def options():
 def shapes(o, kernel):
     """(rows, cols) of the cells."""
     if o.columns:
-        return [(max(1, o.elements // int(c)), int(c)) for c in o.columns.split(",")]
+        return [(max(1, o.elements // c), c) for c in o.columns]
     return [(o.elements // c, c) for c in KERNELS[kernel].columns] + [(4096, 1024)]
 
 
@@ -441,7 +441,7 @@ def main():
     instances = [Instance(path) for path in paths]
     failures = int(build_code != 0)
 
-    versions = {"python": sys.version.split()[0], "torch": torch.__version__}
+    versions = {"fa": fa_version(), "python": sys.version.split()[0], "torch": torch.__version__}
     try:
         import triton
 
@@ -505,7 +505,7 @@ def main():
                     for label in shares:
                         line = f"{dtype:<5}{kernel:<19}{direction:<9}{rows:>8} x {cols:<7}{label:<10}{rates[label]:>8.1f}"
                         record = dict(kernel=kernel, dtype=dtype, direction=direction, rows=rows, cols=cols, config=label)
-                        record.update(ms=1e3 * seconds[label], rate=rates[label], copy=rates["copy"])
+                        record.update(ms=1e3 * seconds[label], ms_quartiles=[1e3 * t for t in timer.spread[label]], rate=rates[label], copy=rates["copy"])
                         record.update(error_share=shares[label], others={})
                         for name in others:
                             ratio = rates[label] / rates[name]

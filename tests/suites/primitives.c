@@ -1,9 +1,10 @@
-/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h and the soft cap of fa/score.h by themselves, in small kernels of one
+/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h, fa/math.h and the soft cap of fa/score.h by themselves, in small kernels of one
  * block. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
 #include <math.h>
 #include <string.h>
 
 #include <fa/fa.h>
+#include <fa/math.h>
 #include <fa/score.h>
 #if defined(__CUDACC__)
 #include <fa/arch/sm80/ops.h>
@@ -27,6 +28,7 @@
 #define LAUNCH(kernel, ...) (kernel<<<1, THREADS>>>(__VA_ARGS__))
 #endif
 #define PLACE MEMORY_DEVICE
+#define ON_GPU 1
 #else
 #define KERNEL static void
 #define THREAD 0
@@ -35,6 +37,7 @@
 #define SHARED
 #define LAUNCH(kernel, ...) kernel(__VA_ARGS__)
 #define PLACE MEMORY_HOST
+#define ON_GPU 0
 #endif
 
 enum { M = 64, N = 32, K = 40 };
@@ -272,6 +275,74 @@ static void caps(rng *r) {
     memory_delete(PLACE, data, sizeof x);
 }
 
+/* ---- fa/math.h: errors in units in the last place, of numbers of every size, and what is said of the ends ---- */
+
+enum { MATH_DIVIDE, MATH_EXP2, MATH_EXP, MATH_LOG, MATH_TANH, MATH_APPROXIMATE, MATH_SIGMOID, MATH_COUNT };
+enum { MATH_NUMBERS = 1 << 16 };
+static const char *const math_names[] = {"fa_divide", "fa_exp2", "fa_exp", "fa_log", "fa_tanh", "fa_tanh_approximate", "fa_sigmoid"};
+
+/* x is followed by another number, for the quotient, and then by results: as many each. */
+KERNEL math_of(float *x, int n) {
+    for (int i = THREAD; i < n; i += THREADS) {
+        float *y = x + 2 * n + i, a = x[i], b = x[n + i];
+        y[MATH_DIVIDE * n] = fa_divide(a, b), y[MATH_EXP2 * n] = fa_exp2(a), y[MATH_EXP * n] = fa_exp(a), y[MATH_LOG * n] = fa_log(a);
+        y[MATH_TANH * n] = fa_tanh(a), y[MATH_APPROXIMATE * n] = fa_tanh_approximate(a), y[MATH_SIGMOID * n] = fa_sigmoid(a);
+    }
+}
+static double math_want(int which, double a, double b) {
+    switch (which) {
+    case MATH_DIVIDE: return a / b;
+    case MATH_EXP2: return exp2(a);
+    case MATH_EXP: return exp(a);
+    case MATH_LOG: return log(a);
+    case MATH_SIGMOID: return 1 / (1 + exp(-a));
+    default: return tanh(a);
+    }
+}
+/* Units in the last place that are allowed. */
+static double math_limit(int which, double a) {
+    const double half = ON_GPU ? 0x1p-11 * 0x1p24 : 5.5;
+    const double limits[MATH_COUNT] = {ON_GPU ? 2 : 0.5, 3, 3 + 2 * fabs(a), ON_GPU ? 5 : 2, 5.5, half, 5 + 2 * fabs(a)};
+    return limits[which];
+}
+static void hook_math(rng *r) {
+    static float x[(2 + MATH_COUNT) * MATH_NUMBERS];
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 128.0f, -130.0f, 3e38f, 88.8f, -88.0f, 0x1p-126f};
+    enum { SPECIAL = sizeof special / sizeof *special };
+    const double least = 2e-38; /* what is smaller may be 0 */
+    float *data = (float *)memory_new(PLACE, sizeof x);
+    for (int i = 0; i < 2 * MATH_NUMBERS; i++) {
+        const uint32_t bits = (uint32_t)rng_next(r);
+        memcpy(&x[i], &bits, 4); /* of every size, and near 0 */
+        if (i % 2) x[i] = (float)(rng_normal(r) * exp(8 * rng_uniform(r) - 4));
+        if (i % 8 == 2) x[i] = (float)(1 + 0.01 * rng_normal(r));
+        if (isnan(x[i]) || fabsf(x[i]) < 0x1p-126f) x[i] = 1.5f;
+        if (i >= MATH_NUMBERS && fabsf(x[i]) > 0x1p126f) x[i] = -0.75f;
+    }
+    memcpy(x, special, sizeof special);
+    memory_put(PLACE, data, x, sizeof x);
+    LAUNCH(math_of, data, MATH_NUMBERS);
+    if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
+    memory_get(PLACE, x, data, sizeof x);
+    for (int which = 0; which < MATH_COUNT; which++) {
+        double worst = 0;
+        float at = 0;
+        for (int i = 0; i < MATH_NUMBERS; i++) {
+            const double a = (double)x[i], want = math_want(which, a, (double)x[MATH_NUMBERS + i]);
+            const float got = x[(2 + which) * MATH_NUMBERS + i];
+            double off = fabs((double)got - want) / (2 * number_half_ulp(want, FA_F32));
+            if (isnan(want) || fabs(want) >= 0x1.ffffffp127) off = isnan(want) ? (isnan(got) ? 0 : INFINITY) : fabs((double)got) > 3.4e38 && (got > 0) == (want > 0) ? 0 : INFINITY;
+            else if (fabs(want) < least) off = fabs((double)got) < least ? 0 : INFINITY;
+            else if (which == MATH_LOG && ON_GPU && a >= 0.5 && a <= 2) off = fabs((double)got - want) < 2e-7 ? 0 : INFINITY;
+            else if (!(off < INFINITY)) off = INFINITY;
+            off /= math_limit(which, a);
+            if (!(off <= worst)) worst = off, at = x[i];
+        }
+        tap_ok(worst <= 1, "%s: %.2f of the error that is allowed (at %g)", math_names[which], worst, (double)at);
+    }
+    memory_delete(PLACE, data, sizeof x);
+}
+
 /* ---- online softmax: rows in four tiles, in one state or in two that are merged ---- */
 
 #if !defined(__CUDACC__)
@@ -367,6 +438,7 @@ int main(void) {
     gathers(&r);
     halves();
     caps(&r);
+    hook_math(&r);
 #if !defined(__CUDACC__)
     softmax_rows(&r);
 #elif !defined(TEST_SIMULATOR)
