@@ -108,7 +108,8 @@
 /** Where A comes from: #FA_SHARED (a tile) or #FA_FRAGMENT (an earlier product) (fa/mma.h). Default: #FA_SHARED. */
 #define FA_A FA_SHARED
 
-/** How B's tile is laid out: #FA_OPERAND_B (N x K) or #FA_OPERAND_BT (K x N) (fa/mma.h). Default: #FA_OPERAND_B. */
+/** How B's tile is laid out: #FA_OPERAND_B (N x K) or #FA_OPERAND_BT (K x N; on GPUs with #FA_SHARED for #FA_F16 and
+ *  #FA_BF16 only) (fa/mma.h). Default: #FA_OPERAND_B. */
 #define FA_B FA_OPERAND_B
 
 /** Neighbouring lanes that share the rows: 1, 2, 4, 8, 16 or 32 (fa/softmax.h). Default: 4 on GPUs, as fa/mma.h spreads a product; 1 on the CPU. */
@@ -193,7 +194,7 @@ size_t NAME_workspace(const fa_attention_args *args);
  *  @{ */
 #if defined(DOXYGEN)
 /** A tile of FA_ROWS x FA_COLS elements in the layout that the matrix unit reads. Place it in shared memory (GPU) or
- *  anywhere (CPU), aligned to 16 bytes, with #FA_ARCH 90 to 1024. */
+ *  anywhere (CPU), aligned as the type is: to 64 bytes on the CPU, which malloc() does not promise, to 16 on a GPU, with #FA_ARCH 90 to 1024. */
 typedef struct NAME_tile NAME_tile;
 
 /** What NAME_load() reads from: an ::fa_block with the loader #FA_BLOCK; a struct of `user`, which #FA_ROW_ADDRESS is
@@ -356,7 +357,8 @@ void NAME_scale_rows(NAME_acc *acc, const float *factor);
  *  @param inverse NAME_ROWS inverses, as a softmax's finish gives them */
 void NAME_normalize(NAME_acc *acc, const float *inverse);
 
-/** Makes operand A of a product with FA_A FA_FRAGMENT from the accumulator of a product whose N is this one's K.
+/** Makes operand A of a product with FA_A FA_FRAGMENT from the accumulator of a product whose N is this one's K; with
+ *  #FA_F32 and #FA_TF32 one with #FA_B FA_OPERAND_B (columns of others are in another order: NAME_to_tile()).
  *  @param a   written; on the CPU it refers to acc
  *  @param acc `x` of that accumulator */
 void NAME_pack(NAME_a *a, const float *acc);
@@ -504,7 +506,7 @@ int NAME_exceeds(const NAME_state *state, const float *s);
 int NAME_raise(NAME_state *state, const float *s, float scale_log2, float *alpha);
 
 /** NAME_raise() that looks at one of every `step` columns. A maximum that is slightly too low does no harm, and NAME_behind()
- *  finds one that is much too low.
+ *  finds one that is much too low. On GPUs.
  *  @param state      updated: the maxima
  *  @param s          NAME_ROWS x NAME_COLS scores
  *  @param scale_log2 as in NAME_update()
@@ -546,20 +548,20 @@ void NAME_weigh_columns(const NAME_state *state, const float *s, float scale_log
                         int last);
 
 /** For a schedule that weighs before it looks for maxima: whether NAME_raise() and NAME_fade() have to follow, and NAME_weigh()
- *  once more, since scores are far above their maximum, or the first that their row has seen.
+ *  once more, since scores are far above their maximum, or the first that their row has seen. On GPUs.
  *  @param sum as NAME_weigh() left it
  *  @return on a GPU the same for the whole warp; if it says no, all weights are below 2^15 */
 int NAME_behind(const float *sum);
 
-/** NAME_weigh() of an instance with FA_WIDE 1, with one instruction less per score, for a schedule that asks NAME_far() afterwards
- *  and, if it says yes, calls NAME_weigh(). */
+/** NAME_weigh() of an instance with FA_WIDE 1, with one instruction less per score, for a schedule that asks NAME_behind() and NAME_far()
+ *  afterwards and, if either says yes, calls NAME_raise(), NAME_fade() and NAME_weigh(). On GPUs. */
 void NAME_weigh_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum);
 
 /** The same of the columns from `first` up to `last`, as NAME_weigh_columns() weighs them (GPU). */
 void NAME_weigh_columns_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum, int first,
                              int last);
 
-/** Whether a maximum is finite and, times `scale`, above 65536 in magnitude, so that NAME_weigh_near() may have rounded differences of scores away.
+/** Whether a maximum is finite and, times `scale`, above 65536 in magnitude, so that NAME_weigh_near() may have rounded differences of scores away. On GPUs.
  *  @param state as NAME_raise() left it
  *  @param scale of the scores: 1 if they are in natural units
  *  @param none  whether a row without a maximum yet counts, too: its scores below -1e30 are lost
@@ -593,7 +595,7 @@ void NAME_finish(const NAME_state *state, float scale, float *inverse, float *ls
  *  and may be captured in a graph. On the CPU it returns when the result is written. The same bits every time.
  *  @param args   matrices and sizes; not kept after the call
  *  @param stream where to launch; ignored on the CPU
- *  @return FA_OK; ::FA_ERROR_ARGUMENT or ::FA_ERROR_WORKSPACE (nothing is written), ::FA_ERROR_NO_DEVICE,
+ *  @return FA_OK; ::FA_ERROR_ARGUMENT (nothing is written), ::FA_ERROR_NO_DEVICE,
  *          ::FA_ERROR_ARCHITECTURE, ::FA_ERROR_RESOURCE or ::FA_ERROR_CUDA, and then fa_last_error() says more */
 fa_status NAME_forward(const fa_row_softmax_args *args, fa_stream stream);
 
@@ -1014,7 +1016,7 @@ typedef struct NAME_shared NAME_shared;
 #endif
 #if defined(DOXYGEN) || defined(FA_REFERENCE_REDUCE)
 /** The caller's team: neighbouring lanes of its warp, or else its block.
- *  @param threads 1, 2, 4, 8, 16 or 32, of which a block may have several teams; or all threads of the block
+ *  @param threads 1, 2, 4, 8, 16 or 32, of which a block may have several teams; or all threads of the block, a multiple of 32
  *  @return the team; of one thread on the CPU */
 fa_team NAME_team(int threads);
 
@@ -1287,7 +1289,7 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
 /** @var fa_attention_args::workspace_bytes
  *  Bytes at workspace. */
 /** @var fa_block::rows
- *  Rows of the matrix: what lies outside reads as zero. */
+ *  Rows of the matrix, 0 or more: what lies outside reads as zero. */
 /** @var fa_box::args
  *  The call's arguments. */
 /** @var fa_box::batch

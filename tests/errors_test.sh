@@ -173,6 +173,8 @@ for by in cc clang; do
         "$tile" "$rows" '#define FA_ROW_ADDRESS address' '#define FA_USER_ARGS struct mine'
     rejects $by "a FA_ROW_ADDRESS with the wrong user type" "yours"
 done
+primitive tile.h 'FA_HOOK const void *address(const void *u, int row) { (void)row; return u; }' "$tile" "$rows" '#define FA_ROW_ADDRESS address' '#define FA_USER_ARGS'
+rejects cc "FA_POINTER with an empty FA_USER_ARGS" "bad: FA_USER_ARGS is empty: define it as the type that FA_ROW_ADDRESS gets a pointer to"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WARPS 33'; rejects cc "tile.h with FA_WARPS 33" "bad: FA_WARPS"
 primitive mma.h "$tile" '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h without FA_M" "bad: FA_M, the rows of the product, is undefined: a multiple of 16 is needed"
 primitive mma.h "$tile" '#define FA_M 24' '#define FA_N 16' '#define FA_K 16'; rejects cc "mma.h with FA_M 24" "bad: FA_M, the rows of the product, is 24: a multiple of 16 is needed"
@@ -316,6 +318,9 @@ sizes="#define FA_ROWS 64
 #define FA_COLS 64"
 primitive tile.h "$half" "$sizes" '#define FA_LOADER FA_TMA'
 rejects nvcc "FA_TMA without FA_ARCH 90" "bad: FA_LOADER FA_TMA needs a copy engine: write FA_ARCH 90, and compile with -arch=sm_90a" $arch
+primitive tile.h "$half" "$sizes" '#define FA_LOADER FA_TMA' '#define FA_ARCH 90'
+rejects nvcc "FA_TMA with FA_ARCH 90 for sm_80" "bad: FA_ARCH 90 needs the instructions of sm_90a" -arch=sm_80
+primitive tile.h '#define FA_NAME bad' "$sizes" '#define FA_ARCH 90'; rejects nvcc "tile.h with FA_ARCH 90 without FA_DTYPE" "bad: define FA_DTYPE" $arch
 primitive tile.h "$tile" "$sizes" '#define FA_ARCH 90'; rejects nvcc "tile.h with FA_ARCH 90 and FA_F32" "bad: FA_ARCH 90 has FA_F16 and FA_BF16" $arch
 primitive tile.h "$half" '#define FA_ARCH 90' '#define FA_ROWS 60' '#define FA_COLS 64'
 rejects nvcc "tile.h with FA_ARCH 90 and FA_ROWS 60" "bad: FA_ROWS is 60: the layout of FA_ARCH 90 needs a multiple of 8" $arch
@@ -331,6 +336,13 @@ primitive mma.h "$half" '#define FA_ARCH 80' '#define FA_M 64' '#define FA_N 64'
 rejects nvcc "mma.h with FA_ARCH 80 and FA_K 8 for FA_OPERAND_BT" "bad: FA_K is 8: FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16" $arch
 primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 24' '#define FA_B FA_OPERAND_BT'
 rejects nvcc "mma.h with FA_ARCH 90 and FA_K 24 for FA_OPERAND_BT" "bad: FA_K is 24: FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16" $arch
+primitive mma.h "$half" '#define FA_ARCH 80' '#define FA_M 64' '#define FA_N 24' '#define FA_K 32' '#define FA_B FA_OPERAND_BT'
+rejects nvcc "mma.h with FA_ARCH 80 and FA_N 24 for FA_OPERAND_BT of half types" "bad: FA_N is 24: FA_OPERAND_BT of FA_F16 and FA_BF16 needs a multiple of 16" $arch
+primitive softmax.h '#define FA_NAME bad' '#define FA_M 48' '#define FA_N 64'; rejects nvcc "softmax.h with FA_M 48 for four warps" "bad: FA_M is 48 and FA_WARPS is 4: " $arch
+primitive softmax.h '#define FA_NAME bad' '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 264'
+rejects nvcc "softmax.h with FA_ARCH 90 and FA_N 264" "bad: FA_M is 64, FA_N 264 and FA_WARPS 4: a product with FA_ARCH 90" $arch
+primitive softmax.h '#define FA_NAME bad' '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_WARPS 8'
+rejects nvcc "softmax.h with FA_ARCH 90 and FA_M 64 for eight warps" "bad: FA_M is 64, FA_N 64 and FA_WARPS 8: " $arch
 # A kernel of one's own: the header cannot tell sm_90 from sm_90a either.
 {
     primitive mma.h "$half" '#define FA_ARCH 90' '#define FA_M 64' '#define FA_N 64' '#define FA_K 64' && cat "$work/case.c"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# undefined_test.sh: large results of odd rows, which go past the caches, without undefined behaviour. Prints TAP.
+# undefined_test.sh: large results of odd rows, which go past the caches, and strides of tensors without elements, without undefined
+# behaviour. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 flags="-std=c11 -O1 -fsanitize=undefined -fno-sanitize-recover=all"
 echo 'int main(void) { return 0; }' >"$work/none.c"
@@ -22,6 +23,37 @@ cat >"$work/rows.c" <<'E2'
 #define FA_NAME  gate
 #define FA_DTYPE FA_F16
 #include <fa/swiglu.h>
+#define FA_NAME  turn
+#define FA_DTYPE FA_F32
+#include <fa/rope.h>
+#define FA_NAME     attend
+#define FA_DTYPE    FA_F32
+#define FA_HEAD_DIM 8
+#include <fa/attention.h>
+
+/* What has no elements may have any strides. */
+static int nothing(void) {
+    static float q[64], k[64], o[64], k_out[64];
+    static int positions[4];
+    int bad = 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t wild = i ? INT64_MIN + 1 : INT64_MAX / 2;
+        fa_attention_args a = fa_attention_defaults();
+        a.batch = 4, a.heads = a.heads_kv = 2, a.seqlen_q = 1, a.seqlen_k = 0;
+        a.q = fa_tensor_bhsd(q, 2, 1, 8), a.o = fa_tensor_bhsd(o, 2, 1, 8);
+        a.k.data = a.v.data = k;
+        a.k.stride_batch = a.v.stride_head = a.k.stride_seq = wild;
+        bad |= attend_forward(&a, 0) != FA_OK;
+        fa_rope_args r;
+        memset(&r, 0, sizeof r);
+        r.batch = 2, r.heads_kv = 1, r.seqlen = 2, r.head_dim = 8;
+        r.q = r.q_out = fa_tensor_bhsd(q, 0, 2, 8), r.q.stride_batch = wild, r.q_out.stride_batch = INT64_MIN;
+        r.k = fa_tensor_bhsd(k, 1, 2, 8), r.k_out = fa_tensor_bhsd(k_out, 1, 2, 8);
+        r.positions = positions;
+        bad |= turn_forward(&r, 0) != FA_OK;
+    }
+    return bad;
+}
 
 int main(void) {
     int64_t rows = 4300, cols = 1001; /* 8 MB and more, at every phase of a line */
@@ -32,7 +64,7 @@ int main(void) {
     fa_row_softmax_args s;
     memset(&s, 0, sizeof s);
     s.rows = rows, s.cols = cols, s.x = in, s.y = out;
-    int bad = softmax_forward(&s, 0) != FA_OK;
+    int bad = nothing() | (softmax_forward(&s, 0) != FA_OK);
     s.y = in, s.d_y = in, s.d_x = out;
     bad |= softmax_backward(&s, 0) != FA_OK;
     fa_layernorm_args n;
@@ -59,6 +91,6 @@ $CC $flags -I"$INCLUDE" "$work/rows.c" -o "$work/rows" -lm -pthread >"$work/log"
 ok $? "large rows compile with -fsanitize=undefined" "$work/log"
 for isa in base avx2 avx512; do
     FA_CPU_ISA=$isa "$work/rows" >"$work/log" 2>&1
-    ok $? "no undefined behaviour in large results of odd rows ($isa, or what there is)" "$work/log"
+    ok $? "no undefined behaviour in large results of odd rows, and of nothing ($isa, or what there is)" "$work/log"
 done
 tap_end

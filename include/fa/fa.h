@@ -113,7 +113,7 @@ typedef struct fa_FA_USER_ARGS_is_not_defined FA_USER_ARGS; /* the name is what 
 
 /** What every host function returns. */
 typedef enum fa_status {
-    FA_OK = 0,
+    FA_OK = 0,             /**< Done; on a GPU: launched. */
     FA_ERROR_ARGUMENT,     /**< An argument is wrong: fa_last_error() says which, its value, what was wanted. */
     FA_ERROR_WORKSPACE,    /**< The workspace is missing, too small or not aligned: NAME_workspace() says what is needed. */
     FA_ERROR_NO_DEVICE,    /**< A GPU instance was called and there is no usable GPU or driver. */

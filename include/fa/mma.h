@@ -58,8 +58,8 @@
  * |-------------|----------|-----------------|---------|
  * | FA_NAME     | yes      |                 | prefix of what is generated |
  * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product; FA_F32: fp32-accurate, three tf32 products |
- * | FA_M        | yes      |                 | rows of C; on GPUs 16 or 32 (a multiple of 16) for each warp; with FA_ARCH 90, 16 |
- * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product, and with FA_ARCH 80 and FA_OPERAND_B); with FA_ARCH 90, up to 256 |
+ * | FA_M        | yes      |                 | rows of C; on GPUs a multiple of 16 for each warp; with FA_ARCH 90, 16 |
+ * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product, and with FA_ARCH 80, but for FA_OPERAND_BT of 4-byte types); with FA_ARCH 90, up to 256 |
  * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 (on GPUs 16 with FA_FRAGMENT or FA_OPERAND_BT) |
  * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is what NAME_pack() makes of an accumulator |
  * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N; on GPUs with FA_SHARED for FA_F16 and FA_BF16 only) |
@@ -68,7 +68,7 @@
  * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
  * Generates NAME_acc, NAME_ROWS, NAME_COLS, NAME_AT(), NAME_row(), NAME_col(); NAME_zero(), NAME_mma() (C += A B), NAME_product()
- * (C = A B), NAME_scale_rows(), NAME_normalize(); NAME_a and NAME_pack() (A from an accumulator); NAME_to_tile() (C into an
+ * (C = A B), NAME_scale_rows(), NAME_normalize(); NAME_a and NAME_pack() (A from an accumulator; for 4-byte types of a product with FA_OPERAND_B); NAME_to_tile() (C into an
  * FA_OPERAND_A tile of FA_M x FA_N). For half types on GPUs NAME_load_a() (A from a tile into registers).
  *
  * With FA_ARCH 90 also the parts of NAME_mma(): NAME_fence(), before products whose registers (C, or A's) the threads have written

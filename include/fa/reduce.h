@@ -25,7 +25,7 @@
  *
  * Generates
  *
- *     fa_team NAME_team(threads)             the caller's team: neighbouring lanes (1, 2, 4, ... 32), or else its block
+ *     fa_team NAME_team(threads)             the caller's team: neighbouring lanes (1, 2, 4, ... 32), or else its block, of whole warps
  *     fa_team NAME_cluster(blocks)           all threads of a cluster of that many blocks
  *     NAME_shared                            shared memory of a block for the reductions of a team
  *

@@ -262,9 +262,10 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
               tensors[3].name, q_out->data);
     for (int i = 0; i < 2; i++) {
         const fa_tensor *in = i ? k : q, *other = i ? q : k, *out = i ? k_out : q_out;
+        const int empty = !(a->batch && tensors[i].heads && a->seqlen && a->head_dim);
         const int same = (a->batch < 2 || in->stride_batch == out->stride_batch) && (a->seqlen < 2 || in->stride_seq == out->stride_seq) &&
                          (tensors[i].heads < 2 || in->stride_head == out->stride_head);
-        FA__CHECK(same || !in->data || in->data != out->data, "%s: %s_out is written in place of %s with other strides: the same are needed",
+        FA__CHECK(empty || same || !in->data || in->data != out->data, "%s: %s_out is written in place of %s with other strides: the same are needed",
                   name, tensors[i].name, tensors[i].name);
         FA__CHECK(!both || out->data != other->data, "%s: %s_out is written in place of %s, which is still needed: only of %s is possible",
                   name, tensors[i].name, tensors[1 - i].name, tensors[i].name);

@@ -223,6 +223,7 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     for (int piece = 0; FA__ROW(__EARLY) && dropout->threshold > 0 && piece < FA_PIECES; piece++)
         d.kept |= FA__ROW(__draw)(v, piece, 0, FA__ROW(_LENGTH), first, dropout) << piece * FA__ROW(_LENGTH) % 32;
 #endif
+    if (dropout->threshold == 0) d.kept = ~0u;
     return d;
 }
 FA__FN_CALLED void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t piece, const FA__ROW(_drawn) * d) {

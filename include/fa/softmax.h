@@ -43,9 +43,10 @@
  *
  * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column),
  * the index of an element in the array: in the product's layout on GPUs, column-major on the CPU, whose vectors run over rows.
- * NAME_update() consists of, in this order, NAME_exceeds(); NAME_raise() or NAME_raise_by(), on GPUs also NAME_begin(); NAME_fade();
- * NAME_weigh(), on GPUs also NAME_weigh_columns(). Code that computes weights before it looks for the maximum uses NAME_behind()
- * and, with FA_WIDE, NAME_weigh_near(), on GPUs NAME_weigh_columns_near(), and NAME_far().
+ * NAME_update() consists of, in this order, NAME_exceeds(); NAME_raise(); NAME_fade(); NAME_weigh(). On GPUs, whose exponential may
+ * overflow, there is NAME_weigh_columns(), too, and weights may be computed before the maximum is looked for, after NAME_begin() or NAME_raise_by():
+ * by NAME_weigh(), and then NAME_behind() is asked; or, with FA_WIDE, by NAME_weigh_near() or NAME_weigh_columns_near(), and then NAME_far(),
+ * too. If either says yes, NAME_raise(), NAME_fade() and NAME_weigh() follow.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
  */
@@ -61,6 +62,12 @@ FA__REQUIRE(0, "FA_M is " FA__STR(FA_M) " and FA_N " FA__STR(FA_N) ": those of a
 #define FA_M 64
 #undef FA_N
 #define FA_N 64
+#endif
+#if FA__ARCH == 90
+FA__REQUIRE(FA_M == FA_WARPS * 16 && FA_WARPS % 4 == 0 && FA_N <= 256,
+            "FA_M is " FA__STR(FA_M) ", FA_N " FA__STR(FA_N) " and FA_WARPS " FA__STR(FA_WARPS) ": a product with FA_ARCH 90 has 16 rows for each warp, warps by fours, and at most 256 columns");
+#elif FA__ARCH != FA_CPU
+FA__REQUIRE(FA_M % (FA_WARPS * 16) == 0, "FA_M is " FA__STR(FA_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_M has to be a multiple of 16 * FA_WARPS, the rows that the warps compute");
 #endif
 #define FA_ROWS FA__FRAGMENT_ROWS(FA_M, FA_WARPS)
 #define FA_COLS FA__FRAGMENT_COLS(FA_N)
@@ -177,7 +184,7 @@ FA__FN int FA__SM(_exceeds)(const FA__SM(_state) * state, const float *s) {
 #endif
 }
 
-/** NAME_raise() that looks at one of every `step` columns (a compile-time constant): enough if NAME_behind() is asked afterwards. */
+/** NAME_raise() that looks at one of every `step` columns (a compile-time constant): enough if NAME_behind() is asked afterwards (GPU). */
 FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha, int step) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], reach = FA__STALE_LIMIT * fa__reciprocal(scale_log2);
@@ -289,6 +296,7 @@ FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float s
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, FA_WIDE);
 }
 
+#if FA__ARCH != FA_CPU /* where the exponential of any number is one; the CPU's is one up to 2^128 */
 /** The same without FA_WIDE, for callers that ask NAME_far() afterwards and, if it says yes, call NAME_weigh(). */
 FA__FN void FA__SM(_weigh_near)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, 0);
@@ -307,7 +315,6 @@ FA__FN int FA__SM(_far)(const FA__SM(_state) * state, float scale, int none) {
     return FA_WIDE && FA__OP(any)(far);
 }
 
-#if FA__ARCH != FA_CPU
 /* NAME_weigh_columns(); `wide` is a compile-time constant. */
 FA__FN void FA__SM(_weigh_columns_as)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
                                       int first, int last, int wide) {
@@ -332,7 +339,6 @@ FA__FN void FA__SM(_weigh_columns_near)(const FA__SM(_state) * state, const floa
                                         float *sum, int first, int last) {
     FA__SM(_weigh_columns_as)(state, s, scale_log2, weights, sum, first, last, 0);
 }
-#endif
 
 /** For callers that compute weights first: whether the sums of a tile show that its scores are far above the running
  *  maximum, or are the first seen; the same for the whole warp. If so, NAME_raise(), NAME_fade() and once more
@@ -343,13 +349,14 @@ FA__FN int FA__SM(_behind)(const float *sum) {
     for (int r = 0; r < FA_ROWS; r++) behind |= !(sum[r] < 32768.0f);
     return FA__OP(any)(behind);
 }
+#endif
 
 /**
  * Takes a tile of scores into the state. s[] becomes the weights exp2((s - max) * scale_log2), and alpha[] the
  * factors by which results accumulated with earlier weights must be multiplied. Returns whether any factor differs
  * from 1. scale_log2 is positive: log2(e) for scores in natural units. Scores may be -inf, even a whole row of them.
  * A schedule that interleaves other work calls the parts: NAME_exceeds(); if it says yes, NAME_raise(); if that says yes,
- * NAME_fade(); then NAME_weigh(). Or it computes weights first, and asks NAME_behind().
+ * NAME_fade(); then NAME_weigh(). Or, on a GPU, it computes weights first, and asks NAME_behind().
  */
 FA__FN int FA__SM(_update)(FA__SM(_state) * state, float *s, float scale_log2, float *alpha) {
     float sum[FA_ROWS];

@@ -77,9 +77,9 @@
  * | FA_ARCH        | no       | by the compiler | FA_CPU, 80 or 90: a tile is for products with the same FA_ARCH |
  * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
  *
- * Generates NAME_tile (a type to place in shared memory, aligned to 16 bytes, with FA_ARCH 90 to 1024), NAME_source (what it
+ * Generates NAME_tile (a type to place in shared memory, aligned to 16 bytes, with FA_ARCH 90 to 1024; on the CPU anywhere, aligned to 64), NAME_source (what it
  * is loaded from), NAME_load(), NAME_commit(), NAME_wait(), NAME_barrier() and NAME_thread().
- * For results: NAME_at(), the address of an element of an FA_OPERAND_A tile, and NAME_store(), tile to memory.
+ * For results: NAME_at(), the address of an element of an FA_OPERAND_A tile (with FA_ARCH 90 of any), and NAME_store(), tile to memory.
  *
  * With FA_TMA: NAME_map(), which makes the fa_tensor_map of a (batch, heads, seqlen, FA_COLS) tensor on the host (strides:
  * multiples of 16 bytes, 0 included); NAME_fetch(tile, source, barrier), which starts a copy that completes at an fa_mbarrier
@@ -135,7 +135,9 @@ FA__REQUIRE(0, "FA_LOADER is " FA__STR(FA_LOADER) ": FA_BLOCK, FA_POINTER or FA_
 #undef FA_LOADER
 #define FA_LOADER FA_BLOCK
 #elif FA_LOADER == FA_TMA && FA__ARCH != 90
+#if !defined(FA__ARCH_STANDS_IN) /* else that has been said */
 FA__REQUIRE(0, "FA_LOADER FA_TMA needs a copy engine: write FA_ARCH 90, and compile with -arch=sm_90a");
+#endif
 #undef FA_LOADER
 #define FA_LOADER FA_BLOCK
 #endif
@@ -148,6 +150,13 @@ FA__REQUIRE(0, "FA_LOADER FA_POINTER needs FA_ROW_ADDRESS, a function (user, row
 FA__REQUIRE(0, "FA_ROW_ADDRESS is empty: define it as the name of a function (user, row) that returns the address of a row or NULL");
 #undef FA_ROW_ADDRESS
 #define FA_ROW_ADDRESS(user, row) NULL
+#endif
+#if defined(FA_USER_ARGS)
+#if FA__IS_NO_TYPE(FA__NO_TYPE FA_USER_ARGS (), 0, ~)
+FA__REQUIRE(0, "FA_USER_ARGS is empty: define it as the type that FA_ROW_ADDRESS gets a pointer to, or not at all");
+#undef FA_USER_ARGS
+#define FA_USER_ARGS int
+#endif
 #endif
 /* What the loader reads from: the caller's data, and the row of it at which the tile starts. */
 typedef struct FA__TILE(_source) {

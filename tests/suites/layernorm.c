@@ -51,6 +51,11 @@
 #define FA_API FA_EXTERN
 #include <fa/rmsnorm.h>
 
+#if defined(__CUDACC__) && !defined(TEST_SIMULATOR)
+#define ON_GPU 1
+#else
+#define ON_GPU 0
+#endif
 #if defined(__CUDACC__)
 /* An instance for the CPU beside those for the GPU. */
 #define FA_NAME n_host
@@ -362,6 +367,9 @@ static form random_form(rng *r) {
     return s;
 }
 
+/* So long that a thread has many columns: a GPU has more of them than a simulated one. */
+enum { LONG = 1 << (ON_GPU ? 20 : 17) };
+
 static void shapes(const kind *k, uint64_t seed) {
     /* Around the limits of every way to hold a row: lanes, a warp, a block, clusters. */
     static const int64_t nasty[] = {1,   2,   3,    7,    8,    9,    15,   16,   17,   31,   33,   63,   64,   65,    127,   129,   255,  256,
@@ -428,6 +436,12 @@ static void shapes(const kind *k, uint64_t seed) {
         if (place == MEMORY_HOST && k->dtype != FA_F32 && all == k->centered) /* 8 MB of halves, which go past the caches */
             passed &= check_rows(k, &streamed, &r, &worst);
     }
+    for (int i = 0; ON_GPU && i < 4; i++) { /* several for each of a GPU's teams */
+        form s = i / 2 ? full(i % 2 ? 700 : 5000, i % 2 ? 4096 : 512) : plain(i % 2 ? 700 : 5000, i % 2 ? 4096 : 512);
+        s.dropout = 0;
+        if (i / 2) s.without = i % 2 ? 1u << D_RESIDUAL : 0;
+        passed &= check_rows(k, &s, &r, &worst);
+    }
     tap_ok(passed, "%s: many rows", k->name);
     {
         form s = full(68, 40); /* the last teams of a block have no row, whose rstd would be infinite */
@@ -445,7 +459,7 @@ static void shapes(const kind *k, uint64_t seed) {
     tap_ok(passed, "%s: rows far from 0 (worst error %.2f of what is allowed)", k->name, worst);
     passed = 1, worst = 0;
     for (int i = 0; i < 7; i++) { /* whose beginning says nothing of them */
-        form s = i < 2 ? plain(3, 20000) : i < 4 ? full(3, 20000) : i < 5 ? plain(7, 500) : plain(1, i < 6 ? 131072 : 100003);
+        form s = i < 2 ? plain(3, 20000) : i < 4 ? full(3, 20000) : i < 5 ? plain(7, 500) : plain(1, i < 6 ? LONG : 100003);
         if ((i == 5 && k->dtype != FA_F32) || (i == 6 && k->dtype != FA_BF16)) continue;
         s.start = i < 4 ? 100 : 30000, s.forget = i % 2, s.dropout = 0;
         passed &= check_rows(k, &s, &r, &worst);

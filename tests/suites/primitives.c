@@ -212,6 +212,31 @@ static void gathers(rng *r) {
     memory_delete(PLACE, data, sizeof rows), memory_delete(PLACE, to, sizeof out), memory_delete(PLACE, ids, sizeof list);
 }
 
+/* ---- a tile of a matrix of which nothing is left: bounds of 0 and below ---- */
+
+KERNEL load_nothing(const void *from, int rows, int cols, float *sum) {
+    SHARED f32_a_tile tile;
+    for (int i = THREAD; i < M * K; i += THREADS) *f32_a_at(&tile, i / K, i % K) = 1;
+    BARRIER;
+    f32_a_load(&tile, fa_block_at(from, rows, cols, K), THREAD);
+    f32_a_commit();
+    f32_a_wait(0);
+    BARRIER;
+    for (int i = 0; i < M * K && THREAD == 0; i++) *sum += fabsf(*f32_a_at(&tile, i / K, i % K));
+}
+static void nothing_left(void) {
+    static const int bounds[][2] = {{0, K}, {-1, K}, {-100, K}, {M, 0}, {M, -8}, {M, -64}, {-1, -8}};
+    static float rows[M * K];
+    float sum = 0, *data = (float *)memory_new(PLACE, sizeof rows), *found = (float *)memory_new(PLACE, sizeof sum);
+    for (int i = 0; i < M * K; i++) rows[i] = 1;
+    memory_put(PLACE, data, rows, sizeof rows), memory_put(PLACE, found, &sum, sizeof sum);
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) LAUNCH(load_nothing, data, bounds[i][0], bounds[i][1], found);
+    if (memory_wait(PLACE)) tap_bail("%s", memory_wait(PLACE));
+    memory_get(PLACE, &sum, found, sizeof sum);
+    tap_ok(sum == 0, "of a matrix with bounds of 0 or below a tile is zeros (%g)", (double)sum);
+    memory_delete(PLACE, data, sizeof rows), memory_delete(PLACE, found, sizeof sum);
+}
+
 /* ---- all binary16 numbers as floats ---- */
 
 enum { HALVES = 1 << 16 };
@@ -436,6 +461,7 @@ int main(void) {
     product("f16", FA_F16, 1, &r);
     product("bf16", FA_BF16, 2, &r);
     gathers(&r);
+    nothing_left();
     halves();
     caps(&r);
     hook_math(&r);

@@ -294,6 +294,13 @@ static void shapes(const kind *k, uint64_t seed) {
     if (place == MEMORY_HOST) passed &= check_form(k, &large, &r, &worst);
     tap_ok(passed, "%s: many heads, many sequences", k->name);
     passed = 1;
+    for (int i = 0; i < 16; i++) {
+        form s = plain(i % 2 ? 64 : 128);
+        s.table = 1, s.table_tail = i / 4, s.interleaved = i / 2 % 2;
+        passed &= check_form(k, &s, &r, &worst);
+    }
+    tap_ok(passed, "%s: tables that begin anywhere", k->name);
+    passed = 1;
     for (int none = 0; none < 5; none++) {
         form s = plain(none == 4 ? 0 : 8);
         if (none == 0) s.batch = 0;
@@ -303,6 +310,13 @@ static void shapes(const kind *k, uint64_t seed) {
         passed &= check_form(k, &s, &r, &worst);
     }
     tap_ok(passed, "%s: no sequences, heads, tokens, elements; no k", k->name);
+    form s = plain(8);
+    s.heads = 0, s.heads_kv = 3;
+    problem6 p = new_problem(k, &s, &r);
+    p.args.q.data = p.args.k.data; /* any address */
+    p.args.q_out = p.args.q, p.args.q_out.stride_seq += 8;
+    tap_ok(k->forward(&p.args, 0) == FA_OK, "%s: strides of no heads may differ, at one address, too", k->name);
+    delete_problem(&p);
 }
 
 /* ---- angles: at every size of position, unit vectors become cosines and sines ---- */

@@ -292,6 +292,55 @@ static void rows(int dtype, rng *r) {
     }
 }
 
+/* ---- dropout of rows: drawn at once where there are few elements, or piece by piece ---- */
+
+#define FA_NAME few
+#define FA_DTYPE FA_F32
+#define FA_COLS 16
+#define FA_THREADS 4
+#define FA_PIECES 1
+#include <fa/row.h>
+
+#define DROP(type)                                                                              \
+    KERNEL drop_##type(const float *in, float *out, int cols, uint64_t first, float probability) { \
+        fa_team team = red_team(4); /* all teams of a block do the same */                      \
+        float x[type##_LENGTH];                                                                 \
+        const fa_dropout dropout = fa_dropout_of(probability, 3, 9);                            \
+        type##_view from = type##_at(in, cols, &team), to = type##_like(out, &from);            \
+        type##_drawn drawn = type##_draw(&from, first, &dropout);                               \
+        for (int64_t piece = 0; piece < type##_pieces(&from); piece++) {                        \
+            type##_load(x, &from, piece, 0.0f);                                                 \
+            type##_dropout(x, &from, piece, &drawn);                                            \
+            type##_store(&to, piece, x);                                                        \
+        }                                                                                       \
+    }
+DROP(few)
+DROP(f32)
+
+static void drops(void) {
+    enum { DROPPED = 16 };
+    static const float probabilities[] = {0, 0.5f, 1};
+    float x[DROPPED], y[2][DROPPED], *in = (float *)memory_new(PLACE, sizeof x), *out = (float *)memory_new(PLACE, sizeof x);
+    int wrong = 0;
+    for (int i = 0; i < DROPPED; i++) x[i] = (float)(i + 1);
+    memory_put(PLACE, in, x, sizeof x);
+    for (int p = 0; p < 3; p++)
+        for (uint64_t first = 40; first < 43; first++) {
+            const fa_dropout dropout = fa_dropout_of(probabilities[p], 3, 9);
+            LAUNCH(drop_few, 1, 32, in, out, DROPPED, first, probabilities[p]);
+            finish(), memory_get(PLACE, y[0], out, sizeof x);
+            LAUNCH(drop_f32, 1, 32, in, out, DROPPED, first, probabilities[p]);
+            finish(), memory_get(PLACE, y[1], out, sizeof x);
+            for (int i = 0; i < 2 * DROPPED; i++) {
+                const uint64_t element = first + (uint64_t)(i % DROPPED);
+                const int keeps = fa_dropout_keeps(fa_philox(3, 9 + element / 4).word[element % 4], dropout.threshold);
+                wrong += y[i / DROPPED][i % DROPPED] != (keeps ? x[i % DROPPED] * dropout.scale : 0);
+            }
+        }
+    tap_ok(!wrong, "dropout of a row, with probabilities 0, 0.5 and 1 (%d elements wrong)", wrong);
+    memory_delete(PLACE, in, sizeof x), memory_delete(PLACE, out, sizeof x);
+}
+
 /* ---- the CPU's vectors of halves, in both orders: every bit as fa_bf16_from_float() has it, NaN whatever its bits are ---- */
 
 #if !defined(__CUDACC__) && defined(__x86_64__)
@@ -351,5 +400,6 @@ int main(void) {
     rows(FA_F32, &r);
     rows(FA_F16, &r);
     rows(FA_BF16, &r);
+    drops();
     return tap_end();
 }

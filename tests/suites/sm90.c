@@ -201,6 +201,7 @@ static void maps(void) {
     t = plain, t.stride_head = t.stride_batch = -1;
     fa_tensor_map map;
     tap_ok(t64x64_map(&map, t, 1, 1, 64) == FA_OK, "strides that nothing multiplies are not looked at");
+    tap_ok(t64x64_map(NULL, t, 1, 1, 64) == FA_ERROR_ARGUMENT && strstr(fa_last_error(), "map is NULL"), "no map: %s", fa_last_error());
     memory_delete(MEMORY_DEVICE, data, 65536);
 }
 

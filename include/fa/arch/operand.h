@@ -23,17 +23,18 @@
 typedef struct fa_block {
     const void *data;   /**< element (0, 0), 16-byte aligned */
     int64_t stride_row; /**< elements; a multiple of 16 bytes, 0 repeats one row */
-    int rows, cols;     /**< bounds: what lies outside reads as zero; cols a multiple of 8 */
+    int rows, cols;     /**< bounds, 0 or more: what lies outside reads as zero; cols a multiple of 8 */
     int row;            /**< first row of the next tile */
 } fa_block;
 
-/** A block pointer to the first row of a (rows, cols) matrix whose rows are stride_row elements apart. */
+/** A block pointer to the first row of a (rows, cols) matrix whose rows are stride_row elements apart. Bounds below 0, as of what is left
+ *  of a matrix behind its last tile, become 0. */
 FA_HOOK fa_block fa_block_at(const void *data, int rows, int cols, int64_t stride_row) {
     fa_block b;
     b.data = data;
     b.stride_row = stride_row;
-    b.rows = rows;
-    b.cols = cols;
+    b.rows = rows > 0 ? rows : 0;
+    b.cols = cols > 0 ? cols : 0;
     b.row = 0;
     return b;
 }

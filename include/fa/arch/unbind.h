@@ -1,5 +1,6 @@
 /* unbind.h: ends what arch/bind.h began. */
 #undef FA__ARCH
+#undef FA__ARCH_STANDS_IN
 #undef FA__FN
 #undef FA__FN_CALLED
 #undef FA__TARGET

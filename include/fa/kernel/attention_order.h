@@ -7,7 +7,7 @@
  * block takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other,
  * so that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
  * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1 to 3%
- * of an even share (6% at worst, in what the tests time) without a counter in memory. All blocks are dealt out singly
+ * of an even share (6% at worst, in what the benchmark times) without a counter in memory. All blocks are dealt out singly
  * where many see nothing (causal queries before the first key): their pairs differ. */
 typedef struct FA__LOOP(_order) {
     uint32_t even; /* blocks take about equally long */

@@ -119,8 +119,10 @@ typedef struct FA__LOOP(_view) {
 
 FA__FN fa_block FA__LOOP(_of_head)(const fa_tensor *t, int64_t batch, int64_t head, int rows, int cols) {
     const FA__ELEMENT *data = (const FA__ELEMENT *)t->data;
-    if (FA__ARCH != FA_CPU || data) data += batch * t->stride_batch + head * t->stride_head; /* NULL where there are no keys */
-    return fa_block_at(data, rows, cols, t->stride_seq);
+    if (FA__ARCH != FA_CPU || rows > 0) data += batch * t->stride_batch + head * t->stride_head; /* no keys: any address and strides */
+    fa_block b = fa_block_at(data, 0, cols, t->stride_seq);
+    b.rows = rows; /* which the host has checked */
+    return b;
 }
 /* The block's rows of o. */
 FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {

@@ -10,6 +10,7 @@ enum {
     /* Small data: barriers, notes and blocks, 1,280 bytes at most, aligned to 128; columns; what the planner remembers. */
     FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
+    /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
 #if FA__BIAS_TILES
     FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_tile_BYTES) <= 227 * 1024 ? 2 : 1,
@@ -18,12 +19,12 @@ enum {
     FA__LOOP(_taken) = FA__LOOP(_least),
 #endif
     /* Where there is room, the copy engine writes O from shared memory, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_room) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
+    FA__LOOP(_spare) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
     /* Where there is more room, Q of the next block is loaded before this block is done. */
-    FA__LOOP(_q_stages) = FA__LOOP(_room) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
-    FA__LOOP(_fit) = (FA__LOOP(_room) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
+    FA__LOOP(_q_stages) = FA__LOOP(_spare) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
+    FA__LOOP(_fit) = (FA__LOOP(_spare) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
     FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
     FA__LOOP(_blocks) = 32, /* more than there can be from the block being finished to the one being planned */

@@ -2,7 +2,7 @@
 
 typedef struct FA__LOOP(_walk) {
     int begin, count;     /* tiles: the first; how many */
-    int word;             /* how many come before the 32 that are being consumed */
+    int word;             /* how many come before the 32 that are being consumed; where they are taken one by one, the next one's number less 32 */
     int diagonal;         /* how many come before the diagonal */
     uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
     int masked;           /* the latest tile is one that the mask looks at */

@@ -9,7 +9,7 @@
  *
  * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
  * P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between blocks: S'
- * then belongs to the next block, whose Q was loaded while this one was computed, and O is written under the next products.
+ * then belongs to the next block, whose Q was loaded while this one was computed, and the copy engine writes O under the next products.
  *
  * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
  * warp, and no product, nor a definition of its registers, under a condition. So the very first step multiplies a P
@@ -46,7 +46,8 @@
 #endif
 
 /* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
- * is needed (fa/softmax.h, NAME_behind()). The latter needs registers. */
+ * is needed (fa/softmax.h, NAME_behind()). The latter needs registers; and with ALiBi and documents maxima grow from tile to tile.
+ * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
 #define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == 1 && !FA__LINES))
 
 /* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others. With hooks that spills. */
@@ -111,7 +112,7 @@ typedef struct FA__LOOP(_launch) {
 
 #include <fa/kernel/attention_planner.h>
 
-/* Expects a tile at a barrier and starts its copy; `load` is the call. */
+/* Expects a tile at a barrier and starts its copy; `load` is the call, in which `full` is the barrier's address. */
 #define FA__BRING(of, which, load) \
     do { \
         uint32_t full = fa_sm90_shared_address(&(of)->full); \
@@ -188,12 +189,10 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
             FA__LOOP(_block) block = shared->block[count++ % FA__LOOP(_blocks)];
             for (int group = 0; group < FA__LOOP(_groups); group++) {
                 FA__LOOP(_wait_empty)(shared->of_q[group], to);
-                uint32_t full = fa_sm90_shared_address(&shared->of_q[group][to.slot].full);
+                FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
                 FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
-                if (block.batch >= 0) {
-                    fa_sm90_mbarrier_expect(full, FA__LOOP(_qtile_BYTES));
-                    FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full);
-                } else fa_sm90_mbarrier_arrive(full);
+                if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
+                else fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&of->full));
             }
             FA__LOOP(_advance)(&to, FA__LOOP(_q_stages));
         }
@@ -211,11 +210,12 @@ typedef struct FA__LOOP(_consumer) {
     const fa_tensor_map *to; /* of O */
     FA__LOOP(_shared) * shared;
     int thread, group;
-    uint32_t base, q_places, k_places, v_places; /* addresses, kept because they would be derived again in every step */
+    uint32_t base, q_places, k_places, v_places; /* an address, and places (fa/mma.h), in units of 16 bytes: kept because they would be derived again in every step */
     FA__LOOP(_place) current, next;              /* rings: the tile whose weights are ready, and the one after it */
-    int note, coming;                            /* their notes; coming is not known before a block's first tile */
+    int note, coming;                            /* their notes; coming is not known while the current tile is the last of its block */
     int q_slot;                                  /* where Q of the latest block is */
-    int notes, blocks;                           /* how many have been read */
+    int next_note;                               /* where it is in the ring of notes */
+    int blocks;                                  /* how many have been read */
     int begun, summed;                           /* there is a current tile; O holds some of its block */
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_acc) o;
@@ -228,7 +228,7 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_columns) columns; /* of the latest block */
 #endif
 #if FA__COLUMNS
-    uint32_t rows; /* the address */
+    uint32_t rows; /* the address of the additional columns */
 #endif
 #if FA__BIAS_TILES
     int bias_comes;
@@ -252,10 +252,10 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
 }
 
 /* The next tile's note, which is valid once the tile has landed; and marking it as read. */
-FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->notes].word; }
+FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note].word; }
 FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
     c->coming = fa_sm90_uniform(word);
-    c->notes = (c->notes + 1) % FA__LOOP(_notes);
+    c->next_note = (c->next_note + 1) % FA__LOOP(_notes);
 }
 
 /* Waits for the next tile of keys, and returns its note. */
@@ -400,7 +400,8 @@ FA__FN void FA__LOOP(_mark)(void) { fa_sm90_warp_barrier(); }
 /* A step: P V of the current tile, Q K^T and the softmax of the next one. `plain`: both are of one block, and no mask looks at the next one. */
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
-    int leader = c->thread == 0, last = plain ? 0 : c->note & FA__LOOP(_last), v_slot = c->current.slot;
+    const int last = plain ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
+    int leader = c->thread == 0, v_slot = c->current.slot;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_confirm)(c);
     FA__LOOP(_softmax_state) before = c->state;
@@ -488,7 +489,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
-    c->behind = c->far = c->coming = c->notes = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    c->behind = c->far = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
@@ -506,7 +507,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->bias.slot = c->bias.phase = 0;
 #endif
 
-    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group);
+    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group); /* the first turn is the first group's */
     for (;;) {
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1);
         if (c->note & FA__LOOP(_last)) {
@@ -521,7 +522,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_step)(c, 0);
     }
     FA__LOOP(_confirm)(c);
-    if (group == 0) FA__LOOP(_await_turn)(group);
+    if (group == 0) FA__LOOP(_await_turn)(group); /* the one that is left over: barriers must be even when a thread block ends */
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);

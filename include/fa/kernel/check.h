@@ -106,9 +106,10 @@ FA__CALLED int fa__rows_meet(int64_t apart, const int64_t *stride, const int64_t
 FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b, int element_bytes) {
     int64_t stride[3], least[3], most[3];
     if (!a->data || !b->data || a->row_bytes <= 0 || b->row_bytes <= 0) return 0;
+    for (int i = 0; i < 3; i++)
+        if (a->strides[i].size < 1 || b->strides[i].size < 1) return 0; /* whose strides may be anything */
     for (int i = 0; i < 3; i++) {
         const fa__stride_use *of = &a->strides[i], *other = &b->strides[i];
-        if (of->size < 1 || other->size < 1) return 0;
         if (of->size > 1 && other->size > 1 && of->stride != other->stride) return 0;
         const int64_t s = (of->size > 1 ? of->stride : other->size > 1 ? other->stride : 0) * element_bytes;
         int at = i;

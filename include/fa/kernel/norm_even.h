@@ -71,7 +71,6 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         if (!p->residual.data) from[0].residual.cols = 0;
         FA__LOOP(_row_hold)(&from[0].held_residual, NULL, &from[0].residual, 0.0f);
         from[0].drawn = FA__LOOP(_row_draw)(&from[0].x, (uint64_t)(row * p->rows.cols), &p->dropout);
-        if (p->dropout.threshold == 0) from[0].drawn.kept = ~0u;
     }
     FA__UNROLL
     for (int r = 0; r < rows; r++) {

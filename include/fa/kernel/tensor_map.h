@@ -59,6 +59,7 @@ static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map
                                 int interleave, int swizzle, int promotion, int outside);
     static void *encode = NULL;
     void *entry;
+    if (!map) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: map is NULL: point it to an fa_tensor_map", name);
     fa_status status = fa__mappable(name, tensor, batch, heads, seqlen);
     if (status != FA_OK) return status;
     cudaError_t error = fa__driver("cuTensorMapEncodeTiled", &encode, &entry);

@@ -5,6 +5,10 @@
 
 FA__REQUIRE(FA_M % (FA_WARPS * 16) == 0, "FA_M is " FA__STR(FA_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_M has to be a multiple of 16 * FA_WARPS, the rows that the warps compute");
 FA__REQUIRE(FA_B == FA_OPERAND_BT || FA_N % 16 == 0, "FA_N is " FA__STR(FA_N) ": FA_OPERAND_B needs a multiple of 16 on a GPU");
+#if defined(FA__PART_DEFAULTED) /* in a product of our own C may be padded */
+FA__REQUIRE(sizeof(FA__ELEMENT) == 4 || FA_B == FA_OPERAND_B || FA_N % 16 == 0,
+            "FA_N is " FA__STR(FA_N) ": FA_OPERAND_BT of FA_F16 and FA_BF16 needs a multiple of 16 with FA_ARCH 80");
+#endif
 FA__REQUIRE((FA_A == FA_SHARED && FA_B == FA_OPERAND_B) || FA_K % 16 == 0,
             "FA_K is " FA__STR(FA_K) ": FA_FRAGMENT and FA_OPERAND_BT need a multiple of 16 on a GPU");
 FA__REQUIRE(sizeof(FA__ELEMENT) == 2 || FA_A == FA_FRAGMENT || FA_B == FA_OPERAND_B,

@@ -47,7 +47,7 @@ FA__DEVICE uint32_t fa_sm90_take_number(uint32_t *counter) {
     return __shfl_sync(0xFFFFFFFFu, number, 0);
 }
 
-/* ---- barriers in shared memory that count arrivals and bytes (PTX ISA, mbarrier) ---- */
+/* ---- between the blocks of a cluster ---- */
 
 /* Sends a float to where `to` is in another block of the cluster, whose `barrier` counts its bytes (PTX ISA, st.async). */
 FA__DEVICE void fa_sm90_send(uint32_t to, float x, uint32_t barrier, int block) {
@@ -58,6 +58,8 @@ FA__DEVICE void fa_sm90_send(uint32_t to, float x, uint32_t barrier, int block) 
                  "f"(x), "r"(barrier), "r"(block)
                  : "memory");
 }
+
+/* ---- barriers in shared memory that count arrivals and bytes (PTX ISA, mbarrier) ---- */
 
 FA__DEVICE void fa_sm90_mbarrier_init(uint32_t barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
