@@ -536,6 +536,7 @@ void NAME_fade(NAME_state *state, float *alpha);
  *  @param sum        written: the owner's part of each row's sum, to be added to that of the state */
 void NAME_weigh(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum);
 
+#if defined(DOXYGEN) || defined(FA_REFERENCE_SOFTMAX_80)
 /** The same for some columns, for a schedule that does something else in between. On GPUs.
  *  @param state      the maxima
  *  @param s          NAME_ROWS x NAME_COLS scores
@@ -567,6 +568,7 @@ void NAME_weigh_columns_near(const NAME_state *state, const float *s, float scal
  *  @param none  whether a row without a maximum yet counts, too: its scores below -1e30 are lost
  *  @return on a GPU the same for the whole warp; 0 with FA_WIDE 0 */
 int NAME_far(const NAME_state *state, float scale, int none);
+#endif
 
 /** Merges two states of the same rows over different columns.
  *  @param state        one of them; becomes the state of both

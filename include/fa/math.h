@@ -34,7 +34,7 @@
 #include <fa/arch/math.h>
 #include <fa/fa.h>
 
-/** a / b: within 2 ulp on GPUs, for b from 2^-126 to 2^126 in size (from there on it may be 0); exact on the CPU. */
+/** a / b: within 2.5 ulp on GPUs, for b from 2^-126 to 2^126 in size (from there on it may be 0); exact on the CPU. */
 FA_HOOK float fa_divide(float a, float b) {
 #if defined(__CUDA_ARCH__)
     return a * fa__reciprocal(b);

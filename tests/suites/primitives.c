@@ -327,7 +327,7 @@ static double math_want(int which, double a, double b) {
 /* Units in the last place that are allowed. */
 static double math_limit(int which, double a) {
     const double half = ON_GPU ? 0x1p-11 * 0x1p24 : 5.5;
-    const double limits[MATH_COUNT] = {ON_GPU ? 2 : 0.5, 3, 3 + 2 * fabs(a), ON_GPU ? 5 : 2, 5.5, half, 5 + 2 * fabs(a)};
+    const double limits[MATH_COUNT] = {ON_GPU ? 2.5 : 0.5, 3, 3 + 2 * fabs(a), ON_GPU ? 5 : 2, 5.5, half, 5 + 2 * fabs(a)};
     return limits[which];
 }
 static void hook_math(rng *r) {
