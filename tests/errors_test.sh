@@ -357,6 +357,7 @@ ok $? "nvcc: it is refused by name in plain sm_90" "$work/log"
 for header in $row_kernels; do
     primitive $header "$tile" '#define FA_ARCH 90'; rejects nvcc "$header with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
 done
+primitive row.h "$tile" '#define FA_COLS 8192'; rejects nvcc "row.h with 64 vectors a thread" "bad: FA_COLS is 8192 and FA_THREADS is 32: a thread of a GPU holds at most 32 vectors" $arch
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_ARCH 90'; rejects nvcc "row.h with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
 primitive reduce.h '#define FA_NAME bad' '#define FA_ARCH 90'; rejects nvcc "reduce.h with FA_ARCH 90" "bad: FA_ARCH is 90: $every_gpu" $arch
 attention; rejects nvcc "sm_75" "compile with -arch=sm_80" -arch=sm_75

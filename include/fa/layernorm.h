@@ -50,7 +50,7 @@
  * for d_gamma and d_beta, and on a GPU for statistics that are not given, and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
- * they return when the result is written. Results are the same every time, and with any number of threads: there are no
+ * they return when the result is written, and take up to 300 KB of the caller's stack. Results are the same every time, and with any number of threads: there are no
  * atomics. Those of a row do not depend on other rows. Sums over rows are added in an order that depends on their number, on
  * the device, on which matrices are given, and on how they are aligned.
  *

@@ -50,7 +50,7 @@
  * for d_gamma, and on a GPU for an rstd that is not given, and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
- * they return when the result is written. Results are the same every time, and with any number of threads: there are no
+ * they return when the result is written, and take up to 300 KB of the caller's stack. Results are the same every time, and with any number of threads: there are no
  * atomics. Those of a row do not depend on other rows. d_gamma is added in an order that depends on the number of rows, on
  * the device, on which matrices are given, and on how they are aligned.
  *

@@ -149,7 +149,7 @@ static inline FA_UNUSED int fa__rope_group(int heads, int64_t tokens, int team, 
     if (lanes == 1) return heads;
     const int most = read ? FA__ROPE_GROUP_READ : FA__ROPE_GROUP;
     if (group > most) group = most;
-    while (group > FA__ROPE_HEADS && tokens * ((heads + group - 1) / group) * team < threads) group /= 2;
+    while (group > FA__ROPE_HEADS && tokens * ((heads + group - 1) / group) * team < threads) group = group < 2 * FA__ROPE_HEADS ? FA__ROPE_HEADS : group / 2;
     return group;
 }
 /** @endcond */

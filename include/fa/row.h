@@ -29,7 +29,7 @@
  * |------------|----------|-----------------|---------|
  * | FA_NAME    | yes      |                 | prefix of what is generated |
  * | FA_DTYPE   | yes      |                 | element type in memory: FA_F32, FA_F16, FA_BF16 or FA_TF32 |
- * | FA_COLS    | yes      |                 | columns that the team holds at a time: a piece of the row, or all of it |
+ * | FA_COLS    | yes      |                 | columns that the team holds at a time: a piece of the row, or all of it; on a GPU at most 512 bytes a thread, unless FA_WHOLE |
  * | FA_THREADS | no       | 32              | threads of the team among which these are divided; the CPU has one |
  * | FA_HOLD    | no       | FA_FRAGMENT     | where NAME_hold() keeps a row: FA_FRAGMENT, a piece in registers, or FA_SHARED, shared memory (GPU) |
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() allows to be kept as floats (CPU) |
@@ -55,11 +55,12 @@
  *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
  *     const float *NAME_weights(w, view, piece, part, row, dtype, missing)   the elements of a row of any type, such as weights
  *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
- *                                            where there is none or `row` is NULL (FA_WHOLE 2: anything where there is no column)
+ *                                            where there is none or `row` is NULL (FA_WHOLE 2: anything where there is no column, and
+ *                                            `missing` is 0 or 1)
  *     NAME_put(view, piece, row, x)          writes x[] to a row of floats that is aligned to 16 bytes and has room for a
  *                                            multiple of 16; for views of such alignment
  *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h); column 0 is element
- *                                            number `first` of its tensor
+ *                                            number `first` of its tensor (FA_WHOLE 2: a multiple of 4)
  *     NAME_dropout(x, view, piece, drawn)    makes dropped elements 0, and scales the others
  *     NAME_add_at(x, view, piece, col, value)   adds to the element of a column, in the thread that has it
  *     NAME_late(element)                     an element as a float; its load is waited for only here
@@ -85,7 +86,7 @@
  *
  *     NAME_scan, NAME_scan_of(row, cols, team)   a row; NAME_flight is a piece of it in flight, in NAME_PARTS parts
  *     NAME_scan_begin(flight, scan, fill)    starts reading the first piece; elements outside the row become `fill`
- *     NAME_scan_full(scan), NAME_scan_more(scan)   whether all of the next piece is there, and whether any of it is
+ *     NAME_scan_full(scan), NAME_scan_more(scan)   whether all of the next piece is there (GPU: of this thread's part), and whether any of it is
  *     NAME_scan_land(x, flight, scan, part, fill)   x[] becomes a part of the piece: NAME_scan_count(scan) elements
  *     NAME_scan_start(flight, scan, part, full, fill)   starts reading that part of the next piece, once the part has landed
  *     NAME_scan_next(flight, scan)           goes on to the next piece, all of whose parts have been started

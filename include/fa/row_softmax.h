@@ -39,7 +39,7 @@
  *     size_t    NAME_workspace(const fa_row_softmax_args *args);
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
- * they return when the result is written, and take up to 256 KB of the caller's stack. Results are the same every time, whatever the number of rows or threads.
+ * they return when the result is written, and take up to 300 KB of the caller's stack. Results are the same every time, whatever the number of rows or threads.
  *
  * Arithmetic is in fp32. -inf has the weight 0. A row of nothing but -inf, or with a NaN or +inf, becomes NaN, as in
  * the unfused computation. A written matrix may be one of those read (y may be x, d_x may be d_y or y), with the same stride;

@@ -155,7 +155,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
         p.gate.stride_row = p.up.stride_row = p.y.stride_row = p.cut.cols;
         p.d_y.stride_row = p.d_gate.stride_row = p.d_up.stride_row = p.cut.cols;
     }
-    p.rows.even &= backward ? fa__all_aligned(backward_set, 5, bytes) : fa__all_aligned(forward_set, 3, bytes);
+    const fa_matrix forward_rows[] = {p.gate, p.up, p.y}, backward_rows[] = {p.gate, p.up, p.d_y, p.d_gate, p.d_up};
+    p.rows.even &= backward ? fa__all_aligned(backward_rows, 5, bytes) : fa__all_aligned(forward_rows, 3, bytes);
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
 

@@ -203,6 +203,35 @@ static void reduce_elements(rng *r) {
     memory_delete(PLACE, from, sizeof in), memory_delete(PLACE, to, sizeof out);
 }
 
+KERNEL merge_sets(const float *in, float *out) { /* count, mean, squares of two sets; of both */
+    for (int i = 0; i < 3; i++) out[i] = in[i];
+    red_one_merge(&out[0], &out[1], &out[2], in[3], in[4], in[5]);
+}
+static void moments_of(const float *x, int count, double *moments) {
+    moments[0] = count, moments[1] = moments[2] = 0;
+    for (int i = 0; i < count; i++) moments[1] += (double)x[i] / count;
+    for (int i = 0; i < count; i++) moments[2] += ((double)x[i] - moments[1]) * ((double)x[i] - moments[1]);
+}
+static void merges(rng *r) {
+    static const int counts[][2] = {{5, 7}, {1, 1}, {1, 300}, {300, 200}, {0, 7}, {5, 0}, {0, 0}};
+    float x[500], in[6], out[3], *from = (float *)memory_new(PLACE, sizeof in), *to = (float *)memory_new(PLACE, sizeof out);
+    double worst = 0;
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        const int first = counts[c][0], all = first + counts[c][1];
+        double of[3][3];
+        for (int i = 0; i < all; i++) x[i] = (float)(rng_normal(r) + (i < first ? 3 : -2));
+        moments_of(x, first, of[0]), moments_of(x + first, all - first, of[1]), moments_of(x, all, of[2]);
+        for (int i = 0; i < 6; i++) in[i] = (float)of[i / 3][i % 3];
+        memory_put(PLACE, from, in, sizeof in);
+        LAUNCH(merge_sets, 1, 1, from, to);
+        finish();
+        memory_get(PLACE, out, to, sizeof out);
+        for (int i = 0; i < 3; i++) worst = fmax(worst, fabs((double)out[i] - of[2][i]) / (1 + fabs(of[2][i])));
+    }
+    tap_ok(worst < 2e-6, "count, mean and squares of two sets of numbers become those of both (largest error %.2g)", worst);
+    memory_delete(PLACE, from, sizeof in), memory_delete(PLACE, to, sizeof out);
+}
+
 /* ---- rows ---- */
 
 #define FA_NAME f32
@@ -365,6 +394,17 @@ static FA__CPU_TARGET(FA__ISA_AVX2) int rounds_as_one(rng *r) {
     }
     return 1;
 }
+static void scans(void) {
+    static const int64_t cols[] = {1, 511, 512, 513, 600, 1023, 1024, 1025};
+    static float row[1025];
+    int right = 1;
+    const fa_team team = red_one_team(1);
+    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++) {
+        const f32_scan scan = f32_scan_of(row, cols[i], &team);
+        right &= f32_scan_more(&scan) == (cols[i] > 512) && f32_scan_full(&scan) == (cols[i] >= 1024);
+    }
+    tap_ok(right, "whether all of a row's second piece is there, or any of it");
+}
 static void vectors(rng *r) {
     if (fa__cpu_isa() == FA__ISA_BASE) tap_skip("bf16 of vectors of floats: no AVX2");
     else tap_ok(rounds_as_one(r), "bf16 of vectors of floats are those of the floats, NaN and ties too");
@@ -382,6 +422,7 @@ int main(void) {
     r = rng_new(rng_seed(), 320);
     philox();
     reduce_elements(&r);
+    merges(&r);
 #if defined(__CUDACC__)
     for (int lanes = 1; lanes <= 32; lanes *= 2) reduce_teams(3, 128, lanes, 1, &r);
     reduce_teams(3, 64, 64, 1, &r), reduce_teams(3, 96, 96, 1, &r), reduce_teams(2, 1024, 1024, 1, &r);
@@ -394,6 +435,7 @@ int main(void) {
 #else
     reduce_teams(7, 1, 1, 1, &r);
 #if defined(__x86_64__)
+    scans();
     vectors(&r);
 #endif
 #endif

@@ -336,6 +336,11 @@ static void shapes(const kind *k, uint64_t seed) {
         form streamed = plain(4090, 1029);
         passed &= check_rows(k, &streamed, &r, &worst);
     }
+    for (int i = 0; i < 3; i++) { /* odd columns without gaps, which fill segments of a GPU */
+        static const int64_t cols[] = {1, 3, 7};
+        form s = plain(2048, cols[i]);
+        passed &= check_rows(k, &s, &r, &worst);
+    }
     tap_ok(passed, "%s: many rows, long rows", k->name);
 }
 

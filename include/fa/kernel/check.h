@@ -1,6 +1,6 @@
 /**
  * @file check.h
- * @brief What the host checks before an attention instance runs: bad input never launches.
+ * @brief What the host checks before an instance runs: bad input never launches.
  */
 #ifndef FA_KERNEL_CHECK_H
 #define FA_KERNEL_CHECK_H

@@ -17,7 +17,7 @@ typedef struct FA__LOOP(_seen) {
 
 #if FA__LANES > 1
 /* A piece, which is in flight: while it is used, the next one is started: `full`, or what there is of it. Without a soft
- * cap and without the sum of z, and if z log2(e) is below FAR in size: then one fused operation comes before the exponential, and
+ * cap and without the sum of z, and if z log2(e) is below FA__OFFSET_MOST in size: then one fused operation comes before the exponential, and
  * what the rounding of `offset` loses is in a factor. */
 FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int full) {
     enum { FA__IN_A_PART = FA__LOOP(_row_PART) };
@@ -169,7 +169,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const int64_t in_segment = target - at.first;
     const int mine = in_segment >= 0 && in_segment < at.cols ? (int)in_segment : FA__NOWHERE;
     const float weight = none ? NAN : d_loss * (1.0f + 2.0f * p->z_loss * lse);
-    const float even = d_loss * p->smoothing_each, hit = d_loss * (1.0f - p->smoothing);
+    const float each = d_loss * p->smoothing_each, hit = d_loss * (1.0f - p->smoothing);
     const float cap = p->cap, inverse = p->cap_inverse;
 #if FA__LANES > 1
     const float offset = lse * FA__LOG2_E, weight_near = weight * fa__exp2(-fmaf(lse, FA__LOG2_E, -offset));
@@ -186,7 +186,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
             float factor;
             if (FA__LOOP(_near_once)(x, z, real, lse, FA__LOG2_E, &factor, &place->far) && weight * factor != 0.0f) {
                 if (mine >= 0 && mine < real) x[FA__LOOP(_row__order)(mine)] -= hit / (weight * factor);
-                FA__LOOP(_row__scaled)(FA__LOOP(_row__piece)(&out, piece), x, real, weight * factor, -even, p->rows.stream);
+                FA__LOOP(_row__scaled)(FA__LOOP(_row__piece)(&out, piece), x, real, weight * factor, -each, p->rows.stream);
                 continue;
             }
         }
@@ -200,7 +200,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
             FA__UNROLL
             for (int i = 0; i < count; i++) {
                 float z = fa__soft_cap(x[i], cap, inverse, FA_DTYPE), t = z * inverse;
-                float d = fa__exp2((z - lse) * FA__LOG2_E) * weight - even;
+                float d = fa__exp2((z - lse) * FA__LOG2_E) * weight - each;
                 d -= fa__select((int)FA__LOOP(_row_col)(&in, piece, i) == mine, hit, 0.0f);
                 x[i] = d * (1.0f - t * t);
             }
@@ -208,12 +208,12 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
 #if FA__LANES > 1 /* one fused operation before the exponential: what the rounding of `offset` loses is in a factor */
             if (fabsf(offset) < FA__OFFSET_MOST) {
                 FA__UNROLL
-                for (int i = 0; i < count; i++) x[i] = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset)) * weight_near - even;
+                for (int i = 0; i < count; i++) x[i] = fa__exp2(fmaf(x[i], FA__LOG2_E, -offset)) * weight_near - each;
             } else
 #endif
             {
                 FA__UNROLL
-                for (int i = 0; i < count; i++) x[i] = fa__exp2((x[i] - lse) * FA__LOG2_E) * weight - even;
+                for (int i = 0; i < count; i++) x[i] = fa__exp2((x[i] - lse) * FA__LOG2_E) * weight - each;
             }
             FA__LOOP(_row_add_at)(x, &in, piece, mine, -hit);
         }

@@ -9,6 +9,9 @@
 FA__REQUIRE(0, "FA_WEIGHT_DTYPE, the type of the weights, is " FA__STR(FA_WEIGHT_DTYPE) ": FA_F32, FA_F16, FA_BF16 or FA_TF32 is needed");
 #undef FA_WEIGHT_DTYPE
 #define FA_WEIGHT_DTYPE FA_F32
+#elif FA_WEIGHT_DTYPE == FA_TF32 /* the same */
+#undef FA_WEIGHT_DTYPE
+#define FA_WEIGHT_DTYPE FA_F32
 #endif
 
 /* What a row function is given. */

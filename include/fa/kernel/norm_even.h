@@ -5,7 +5,7 @@
  * they are few, latency is: that of memory, for the row and its weights, should be exposed only once.
  */
 
-FA__FN FA__LOOP(_row_view) FA__LOOP(_whole)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
+FA__FN FA__LOOP(_row_view) FA__LOOP(_open)(const fa_matrix *m, const FA__PARAMS *p, int64_t row, const FA__LOOP(_row_view) * like) {
     return FA__LOOP(_row_like)(fa__address(m, row < p->rows.rows ? row : 0, 0, sizeof(FA__ELEMENT)), like);
 }
 
@@ -67,7 +67,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     for (int i = 0; early && i < together; i++) FA__LOOP(_weights)(gamma + i * FA__LENGTH, beta + i * FA__LENGTH, p, &from[0].x, i);
     if (!early && blockIdx.x == 0) FA__LOOP(_ask_for_weights)(p);
     if (!plain) {
-        from[0].residual = FA__LOOP(_whole)(&p->residual, p, row, &from[0].x);
+        from[0].residual = FA__LOOP(_open)(&p->residual, p, row, &from[0].x);
         if (!p->residual.data) from[0].residual.cols = 0;
         FA__LOOP(_row_hold)(&from[0].held_residual, NULL, &from[0].residual, 0.0f);
         from[0].drawn = FA__LOOP(_row_draw)(&from[0].x, (uint64_t)(row * p->rows.cols), &p->dropout);
@@ -92,7 +92,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         squares[r] = chain[0] + chain[1];
     }
     if (!plain && p->sum.data) {
-        FA__LOOP(_row_view) sum = FA__LOOP(_whole)(&p->sum, p, row, &from[0].x);
+        FA__LOOP(_row_view) sum = FA__LOOP(_open)(&p->sum, p, row, &from[0].x);
         if (row >= p->rows.rows) sum.cols = 0;
         FA__UNROLL
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) FA__LOOP(_row_store)(&sum, piece, kept[0] + piece * FA__LENGTH);
@@ -154,7 +154,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
         if (words) FA__LOOP(_row_renew)(&from[r].held, p->rows.none[1]);
-        y[r] = FA__LOOP(_whole)(&p->y, p, row + r, &from[r].x);
+        y[r] = FA__LOOP(_open)(&p->y, p, row + r, &from[r].x);
         if (r > 0 && row + r >= p->rows.rows) y[r].cols = 0;
     }
     FA__ROLL

@@ -129,8 +129,8 @@ FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA_
         FA__LOOP(_normal_block)(to_y + i, to_sum + i, sums, x + i, r + i, adds, gamma + i, beta + i, mean, rstd, streams, by_unit);
     }
     if (blocks < real)
-        FA__LOOP(_normal_block)(left[0] + blocks, left[1] + blocks, sums, FA__LOOP(_row__whole)(rest[0], x, blocks, real),
-                                FA__LOOP(_row__whole)(rest[1], r, blocks, real), adds, gamma + blocks, beta + blocks, mean, rstd, 0, by_unit);
+        FA__LOOP(_normal_block)(left[0] + blocks, left[1] + blocks, sums, FA__LOOP(_row__block_of)(rest[0], x, blocks, real),
+                                FA__LOOP(_row__block_of)(rest[1], r, blocks, real), adds, gamma + blocks, beta + blocks, mean, rstd, 0, by_unit);
     if (done == real) return;
     if (sums) FA__LOOP(_row__deliver)(sum + done, left[1] + done, real - done, streamed);
     FA__LOOP(_row__deliver)(y + done, left[0] + done, real - done, streamed);

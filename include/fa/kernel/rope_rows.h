@@ -68,8 +68,8 @@ FA__FN_CALLED void FA__LOOP(__rotate)(FA__ELEMENT *to, const FA__ELEMENT *from, 
         FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
         FA__LOOP(_row__ask_block)((uintptr_t)(from + i) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT));
         FA__LOOP(_row__ask_block)((uintptr_t)(from + second + i) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT));
-        FA__LOOP(_row__bring)(a, FA__LOOP(_row__whole)(part[0], from, i, cols));
-        FA__LOOP(_row__bring)(b, FA__LOOP(_row__whole)(part[1], from + second, i, cols));
+        FA__LOOP(_row__bring)(a, FA__LOOP(_row__block_of)(part[0], from, i, cols));
+        FA__LOOP(_row__bring)(b, FA__LOOP(_row__block_of)(part[1], from + second, i, cols));
         FA__UNROLL
         for (int j = 0; j < FA__VECTORS; j++) {
             const FA__CPU_OP(vec) x = a[j], cosine = ((const FA__CPU_OP(any) *)(c + i))[j], sine = ((const FA__CPU_OP(any) *)(s + i))[j];

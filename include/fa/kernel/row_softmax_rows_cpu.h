@@ -92,7 +92,7 @@ FA__FN_CALLED void FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__ELEMENT *y, con
     FA__ELEMENT rest[2][FA__AT_ONCE];
     for (int i = 0; i < real; i += FA__AT_ONCE) {
         FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
-        FA__LOOP(_row__bring)(a, FA__LOOP(_row__whole)(rest[0], y, i, real)), FA__LOOP(_row__bring)(b, FA__LOOP(_row__whole)(rest[1], d, i, real));
+        FA__LOOP(_row__bring)(a, FA__LOOP(_row__block_of)(rest[0], y, i, real)), FA__LOOP(_row__bring)(b, FA__LOOP(_row__block_of)(rest[1], d, i, real));
         FA__UNROLL
         for (int j = 0; j < FA__VECTORS; j++) a[j] = a[j] * (b[j] - sums) * scales;
         FA__LOOP(_row__bring_back)(i < fits ? to + i : left + i, a, streamed && i < fits, by_unit);

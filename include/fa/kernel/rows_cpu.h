@@ -2,7 +2,7 @@
 #include <fa/arch/cpu/threads.h>
 
 #define FA__CPU_PIECE 1280    /* floats: 5 KB, so that a few tensors' fit in an L1 cache, and lie at different addresses modulo 4 KB */
-#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, in the L2 cache, on the caller's stack; the rest is computed again */
+#define FA__CPU_KEEP 51       /* pieces that are kept, 256 KB, and one more, in the L2 cache, on the caller's stack; the rest is computed again */
 #define FA__CPU_KEEP_OWN 103  /* the same on the stack of a thread of our own: 515 KB, which hold rows of 131,072 columns */
 #define FA__CPU_KEEP_ROWS 16  /* rows of such a thread, at least: the pages of its stack are new in every call, and are filled with zeros first */
 #define FA__CPU_STREAM ((int64_t)8 << 20) /* bytes from which on a result bypasses the caches: a core's share of an L3 cache */
@@ -48,7 +48,6 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.pitch = fa__sums_pitch(p->rows.cols);
     p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
-    p->sums.stages = 1;
     /* Where no sums are wanted, nothing is gained by segments. */
     p->sums.length = p->sums.wanted && p->rows.cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : p->rows.cols;
     p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);

@@ -3,8 +3,8 @@
 #include <fa/kernel/rows_parts.h>
 
 #if !defined(FA__ROWS_KERNEL)
-/* Multiprocessors with less shared memory also have room for fewer threads: 1,536, not 2,048. */
-#if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
+/* Multiprocessors with less shared memory also have room for fewer threads: 1,536, not 2,048; and so have those of sm_110. */
+#if defined(__CUDA_ARCH__) && (FA__SMALL_SHARED(__CUDA_ARCH__ / 10) || __CUDA_ARCH__ / 10 == 110)
 #define FA__RESIDENT_THREADS 1536
 #else
 #define FA__RESIDENT_THREADS 2048

@@ -8,6 +8,7 @@
 #if !defined(FA__ABREAST)
 #define FA__ABREAST 1
 #endif
+/* A name of this variant. */
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
 #if !FA__HOST_PASS || FA__ARCH == FA_CPU
 #define FA__PART FA__CAT(FA__VARIANT, _reduce)

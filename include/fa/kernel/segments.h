@@ -71,10 +71,10 @@ FA_HOOK void *fa__element(const fa_matrix *m, const fa__segment *at, size_t elem
 }
 
 /* Whether the matrices may be taken as one row each, since there is nothing between their rows. */
-static inline FA_UNUSED int fa__flat(const fa_matrix *m, int count, int64_t rows, int64_t cols) {
+static inline FA_UNUSED int fa__flat(const fa_matrix *m, int count, int64_t rows, int64_t cols) { /* fa__too_many() has been asked */
     for (int i = 0; i < count; i++)
         if (rows > 1 && m[i].stride_row != cols) return 0;
-    return cols <= INT64_MAX / rows;
+    return 1;
 }
 /** @endcond */
 

@@ -20,7 +20,7 @@ FA__FN void FA__LOOP(__shares)(float *share, const FA__ELEMENT *gates, int cols)
     FA__CPU_OP(vec) gate[FA__LOOP(_vectors)];
     for (int i = 0; i < cols && FA__LOOP(_halves); i += FA__LOOP(_block)) {
         FA__AHEAD(gates + i);
-        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__whole)(rest, gates, i, cols));
+        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__block_of)(rest, gates, i, cols));
         FA__UNROLL
         for (int j = 0; j < FA__LOOP(_vectors); j++) ((FA__CPU_OP(any) *)(share + i))[j] = FA__CPU_OP(sigmoid)(FA__LOOP(__bounded)(gate[j]));
     }
@@ -45,8 +45,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     for (int i = 0; i < cols; i += FA__LOOP(_block)) {
         FA__AHEAD(ups + i);
         if (!FA__LOOP(_halves)) FA__AHEAD(gates + i);
-        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__whole)(rest[0], gates, i, cols));
-        FA__LOOP(_row__bring)(up, FA__LOOP(_row__whole)(rest[1], ups, i, cols));
+        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__block_of)(rest[0], gates, i, cols));
+        FA__LOOP(_row__bring)(up, FA__LOOP(_row__block_of)(rest[1], ups, i, cols));
         FA__UNROLL
         for (int j = 0; j < FA__LOOP(_vectors); j++) {
             const FA__CPU_OP(vec) x = FA__LOOP(__bounded)(gate[j]);
@@ -74,9 +74,9 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     for (int i = 0; i < cols; i += FA__LOOP(_block)) {
         FA__AHEAD(ups + i), FA__AHEAD(ds + i);
         if (!FA__LOOP(_halves)) FA__AHEAD(gates + i);
-        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__whole)(rest[0], gates, i, cols));
-        FA__LOOP(_row__bring)(up, FA__LOOP(_row__whole)(rest[1], ups, i, cols));
-        FA__LOOP(_row__bring)(d, FA__LOOP(_row__whole)(rest[2], ds, i, cols));
+        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__block_of)(rest[0], gates, i, cols));
+        FA__LOOP(_row__bring)(up, FA__LOOP(_row__block_of)(rest[1], ups, i, cols));
+        FA__LOOP(_row__bring)(d, FA__LOOP(_row__block_of)(rest[2], ds, i, cols));
         FA__UNROLL
         for (int j = 0; j < FA__LOOP(_vectors); j++) {
             const FA__CPU_OP(vec) x = FA__LOOP(__bounded)(gate[j]), share = FA__LOOP(__share)(shares + i + j * FA__LOOP(_row_LANES), x), y = x * share;

@@ -186,7 +186,7 @@ FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_
     s.threads = team->threads;
     return s;
 }
-FA__FN int FA__ROW(_scan_full)(const FA__ROW(_scan) * s) { return s->piece + 1 < s->pieces; }
+FA__FN int FA__ROW(_scan_full)(const FA__ROW(_scan) * s) { return (s->piece + 2) * FA__ROW(_LENGTH) <= s->view.cols; }
 FA__FN int FA__ROW(_scan_more)(const FA__ROW(_scan) * s) { return s->piece + 1 < s->pieces; }
 FA__FN int FA__ROW(_scan_count)(const FA__ROW(_scan) * s) { return FA__ROW(_count)(&s->view, s->piece); }
 FA__FN int FA__ROW(_scan_edges)(const FA__ROW(_scan) * s) {

@@ -135,7 +135,7 @@ FA__FN_CALLED const float *FA__ROW(__arranged)(float *to, const float *from, int
     return to;
 }
 /* A block of a row: where it is, or, if it is not whole, a copy of what there is, in `rest`, and zeros behind it. */
-FA__FN const FA__ELEMENT *FA__ROW(__whole)(FA__ELEMENT *rest, const FA__ELEMENT *row, int i, int cols) {
+FA__FN const FA__ELEMENT *FA__ROW(__block_of)(FA__ELEMENT *rest, const FA__ELEMENT *row, int i, int cols) {
     return FA__ROW(__some)(rest, row, i, cols, FA__ROW(_BLOCK), (FA__ELEMENT)0);
 }
 /* Results in the first-level cache to where they belong: by pieces, since memory takes a few KB of one matrix after another sooner than

@@ -11,6 +11,8 @@ enum {
     FA__ROW(_KNOWN) = FA_PIECES > 0,
     FA__ROW(_WHOLE) = FA_WHOLE
 };
+FA__REQUIRE(FA_WHOLE > 0 || FA__ROW(_VECTORS) <= 32, /* a bit for each */
+            "FA_COLS is " FA__STR(FA_COLS) " and FA_THREADS is " FA__STR(FA_THREADS) ": a thread of a GPU holds at most 32 vectors of 16 bytes of any row; more threads are needed");
 
 /* Whether vector j of a piece is the row's: rows of whole vectors (FA_WHOLE 2) may have fewer than their team holds. What the
  * threads have in common is by itself, here and in the address: then it needs no registers of theirs. */

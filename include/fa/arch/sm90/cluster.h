@@ -2,8 +2,8 @@
  * @file sm90/cluster.h
  * @brief Clusters of thread blocks, and their shared memory (PTX ISA, "Cluster of Cooperative Thread Arrays").
  *
- * By the compiler's built-in functions, so that there is no assembly here. Where the target has no clusters, a block is
- * one of its own.
+ * By the compiler's built-in functions, so that there is no assembly here; where the target has no clusters, only their
+ * names are there, for the host's compilation.
  */
 #ifndef FA_ARCH_SM90_CLUSTER_H
 #define FA_ARCH_SM90_CLUSTER_H
