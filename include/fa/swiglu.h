@@ -144,8 +144,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
 #if FA__HAS_USER
     memcpy(p.user, a->user, sizeof p.user);
 #endif
-    const fa_matrix forward_set[] = {a->gate, a->up, a->y}, backward_set[] = {a->gate, a->up, a->d_y, a->d_gate, a->d_up};
-    int flat = backward ? fa__flat(backward_set, 5, a->rows, a->cols) : fa__flat(forward_set, 3, a->rows, a->cols);
+    fa_matrix used[] = {a->gate, a->up, backward ? a->d_y : a->y, a->d_gate, a->d_up};
+    const int count = backward ? 5 : 3, flat = fa__flat(used, count, a->rows, a->cols);
     int aligned = flat ? (uintptr_t)a->gate.data % 16 == 0 : fa__aligned(a->gate, bytes);
     int64_t rows = flat ? 1 : a->rows, cols = flat ? a->rows * a->cols : a->cols;
     const int64_t most = backward ? FA__ROWS(__cut_backward) : FA__ROWS(__cut_forward);
@@ -154,9 +154,9 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
         p.cut = fa__cut(&p.rows, p.cut.count, p.cut.length, bytes, aligned, most);
         p.gate.stride_row = p.up.stride_row = p.y.stride_row = p.cut.cols;
         p.d_y.stride_row = p.d_gate.stride_row = p.d_up.stride_row = p.cut.cols;
+        for (int i = 0; i < count; i++) used[i].stride_row = p.cut.cols;
     }
-    const fa_matrix forward_rows[] = {p.gate, p.up, p.y}, backward_rows[] = {p.gate, p.up, p.d_y, p.d_gate, p.d_up};
-    p.rows.even &= backward ? fa__all_aligned(backward_rows, 5, bytes) : fa__all_aligned(forward_rows, 3, bytes);
+    p.rows.even &= fa__all_aligned(used, count, bytes);
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
 

@@ -431,8 +431,10 @@ class Timer:
             shift = turn % len(names)
             for name in names[shift:] + names[:shift]:
                 times[name].append(self.once(runs[name]))
-        last, quarter = self.repeat - 1, self.repeat // 4
-        self.spread = {name: [sorted(t)[quarter], sorted(t)[last - quarter]] for name, t in times.items()}
+        for t in times.values():
+            t.sort()
+        quarter = self.repeat // 4
+        self.spread = {name: [t[quarter], t[-1 - quarter]] for name, t in times.items()}
         return {name: statistics.median(t) for name, t in times.items()}
 
 

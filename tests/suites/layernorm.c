@@ -52,9 +52,9 @@
 #include <fa/rmsnorm.h>
 
 #if defined(__CUDACC__) && !defined(TEST_SIMULATOR)
-#define ON_GPU 1
+#define REAL_GPU 1
 #else
-#define ON_GPU 0
+#define REAL_GPU 0
 #endif
 #if defined(__CUDACC__)
 /* An instance for the CPU beside those for the GPU. */
@@ -368,7 +368,7 @@ static form random_form(rng *r) {
 }
 
 /* So long that a thread has many columns: a GPU has more of them than a simulated one. */
-enum { LONG = 1 << (ON_GPU ? 20 : 17) };
+enum { LONG = 1 << (REAL_GPU ? 20 : 17) };
 
 static void shapes(const kind *k, uint64_t seed) {
     /* Around the limits of every way to hold a row: lanes, a warp, a block, clusters. */
@@ -436,7 +436,7 @@ static void shapes(const kind *k, uint64_t seed) {
         if (place == MEMORY_HOST && k->dtype != FA_F32 && all == k->centered) /* 8 MB of halves, which go past the caches */
             passed &= check_rows(k, &streamed, &r, &worst);
     }
-    for (int i = 0; ON_GPU && i < 4; i++) { /* several for each of a GPU's teams */
+    for (int i = 0; REAL_GPU && i < 4; i++) { /* several for each of a GPU's teams */
         form s = i / 2 ? full(i % 2 ? 700 : 5000, i % 2 ? 4096 : 512) : plain(i % 2 ? 700 : 5000, i % 2 ? 4096 : 512);
         s.dropout = 0;
         if (i / 2) s.without = i % 2 ? 1u << D_RESIDUAL : 0;

@@ -370,6 +370,22 @@ static void drops(void) {
     memory_delete(PLACE, in, sizeof x), memory_delete(PLACE, out, sizeof x);
 }
 
+/* ---- what a CPU's scan says of the piece that comes next ---- */
+
+#if !defined(__CUDACC__)
+static void scans(void) {
+    static const int64_t cols[] = {1, 511, 512, 513, 600, 1023, 1024, 1025};
+    static float row[1025];
+    int right = 1;
+    const fa_team team = red_one_team(1);
+    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++) {
+        const f32_scan scan = f32_scan_of(row, cols[i], &team);
+        right &= f32_scan_more(&scan) == (cols[i] > 512) && f32_scan_full(&scan) == (cols[i] >= 1024);
+    }
+    tap_ok(right, "whether all of a row's second piece is there, or any of it");
+}
+#endif
+
 /* ---- the CPU's vectors of halves, in both orders: every bit as fa_bf16_from_float() has it, NaN whatever its bits are ---- */
 
 #if !defined(__CUDACC__) && defined(__x86_64__)
@@ -393,17 +409,6 @@ static FA__CPU_TARGET(FA__ISA_AVX2) int rounds_as_one(rng *r) {
             if (side[i] != fa_bf16_from_float(x[i]) || split[i % 8 * 2 + i / 8] != fa_bf16_from_float(x[i])) return 0;
     }
     return 1;
-}
-static void scans(void) {
-    static const int64_t cols[] = {1, 511, 512, 513, 600, 1023, 1024, 1025};
-    static float row[1025];
-    int right = 1;
-    const fa_team team = red_one_team(1);
-    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++) {
-        const f32_scan scan = f32_scan_of(row, cols[i], &team);
-        right &= f32_scan_more(&scan) == (cols[i] > 512) && f32_scan_full(&scan) == (cols[i] >= 1024);
-    }
-    tap_ok(right, "whether all of a row's second piece is there, or any of it");
 }
 static void vectors(rng *r) {
     if (fa__cpu_isa() == FA__ISA_BASE) tap_skip("bf16 of vectors of floats: no AVX2");
@@ -434,8 +439,8 @@ int main(void) {
     }
 #else
     reduce_teams(7, 1, 1, 1, &r);
-#if defined(__x86_64__)
     scans();
+#if defined(__x86_64__)
     vectors(&r);
 #endif
 #endif

@@ -35,28 +35,22 @@ FA__STATIC_ASSERT(sizeof FA__STR(FA_NAME) > 1, "fa: FA_NAME is empty: define it 
 /* What cannot be is said once, and the CPU stands in, so that one mistake gives one message. */
 #if FA__ARCH == 80 && !defined(__CUDACC__)
 FA__REQUIRE(0, "FA_ARCH 80 needs nvcc: compile this file with nvcc, or write FA_ARCH FA_CPU");
-#undef FA__ARCH
 #define FA__ARCH_STANDS_IN
-#define FA__ARCH FA_CPU
 #elif FA__ARCH == 90 && !defined(__CUDACC__)
 FA__REQUIRE(0, "FA_ARCH 90 needs nvcc: compile this file with nvcc -arch=sm_90a, or write FA_ARCH FA_CPU");
-#undef FA__ARCH
 #define FA__ARCH_STANDS_IN
-#define FA__ARCH FA_CPU
 #elif FA__ARCH == 90 && !FA__COMPILES_90
 FA__REQUIRE(0, "FA_ARCH 90 needs the instructions of sm_90a: compile with -arch=sm_90a (in CMake CMAKE_CUDA_ARCHITECTURES 90a), or write FA_ARCH 80");
-#undef FA__ARCH
 #define FA__ARCH_STANDS_IN
-#define FA__ARCH FA_CPU
 #elif FA__ARCH == 100
 FA__REQUIRE(0, "FA_ARCH 100 has no schedule of its own in this version: write FA_ARCH 80, which runs on these GPUs");
-#undef FA__ARCH
 #define FA__ARCH_STANDS_IN
-#define FA__ARCH FA_CPU
 #elif FA__ARCH != 80 && FA__ARCH != 90 && FA__ARCH != FA_CPU
 FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU, 80 or 90, or leave it out");
-#undef FA__ARCH
 #define FA__ARCH_STANDS_IN
+#endif
+#if defined(FA__ARCH_STANDS_IN)
+#undef FA__ARCH
 #define FA__ARCH FA_CPU
 #endif
 
