@@ -56,6 +56,7 @@
 #include <fa/fa.h>
 #include <fa/kernel/check.h>
 #include <fa/kernel/divider.h>
+#include <fa/kernel/soft_cap.h>
 #include <fa/mask.h>
 #include <fa/score.h>
 
@@ -137,6 +138,8 @@ FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, f
     return FA_SCORE(fa__user, fa__score, fa__at);
 }
 #endif
+/* Whether workers get a polynomial for it, too. */
+#define FA__SOFT_CAP (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_SOFTCAP && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #define FA__PARAMS FA__ATTN(__params)
 #include <fa/kernel/user.h>
 
@@ -147,6 +150,9 @@ typedef struct FA__PARAMS {
     float scale;      /* applied before a score hook; includes its unit */
     float scale_log2; /* of the exponent: exp2(score * scale_log2) */
     int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
+#if FA__SOFT_CAP
+    fa__cap_curve cap;
+#endif
     int blocks_m;     /* query blocks of a head */
     uint32_t items;   /* blocks_m * batch * heads: see FA__ATTN(__box) for their order */
     int passes, pass_blocks, last_pass_blocks; /* query blocks of a pass, and of the last pass */
@@ -303,6 +309,9 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
     float unit = FA__SCORE_UNIT(args), largest = 3e38f * (unit < 1.0f ? unit : 1.0f);
     p->scale = (fabsf(scale) < largest ? scale : copysignf(largest, scale)) / unit;
     p->scale_log2 = FA__ATTN(__bounded)(unit) * FA__LOG2_E;
+#if FA__SOFT_CAP
+    p->cap = fa__cap_curve_of(p->scale, p->scale_log2);
+#endif
 #else
     FA__ATTN(__fold_scale)(p, scale);
 #endif
@@ -347,6 +356,7 @@ static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, i
 #undef FA__IN_SECTIONS
 #undef FA__SCORE_OF
 #undef FA__SCORE_UNIT
+#undef FA__SOFT_CAP
 #undef FA__HAS_USER
 #undef FA__USER
 #undef FA__USER_BYTES

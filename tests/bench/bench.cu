@@ -36,12 +36,13 @@ typedef enum {
     OWN,
     CAUSALALIBI,
     CAUSALBIAS,
+    CAUSALSOFTCAP,
     PACKED,
     VARIANTS
 } variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
                                                     "alibi", "softcap", "bias",   "keybias", "own",
-                                                    "causalalibi", "causalbias", "packed"};
+                                                    "causalalibi", "causalbias", "causalsoftcap", "packed"};
 
 typedef struct {
     char name[128], config[64];
@@ -149,7 +150,7 @@ static void make_arguments(const instance *it, shape s, fa_attention_args *host,
         host->window_left = device->window_left = part - 1;
         host->window_right = device->window_right = 0;
     }
-    if (it->variant == SOFTCAP) host->softcap = device->softcap = 30;
+    if (it->variant == SOFTCAP || it->variant == CAUSALSOFTCAP) host->softcap = device->softcap = 30;
     if (it->variant == ALIBI || it->variant == CAUSALALIBI) {
         float *slopes = (float *)host_alloc((size_t)s.heads * 4);
         for (int h = 0; h < s.heads; h++) slopes[h] = exp2f(-8.0f * (float)(h + 1) / (float)s.heads);
@@ -192,7 +193,8 @@ static fa_range visible(const fa_attention_args *a, variant_id variant, int b, i
     switch (variant) {
     case CAUSAL:
     case CAUSALALIBI:
-    case CAUSALBIAS: keys.end = query + 1; break;
+    case CAUSALBIAS:
+    case CAUSALSOFTCAP: keys.end = query + 1; break;
     case WINDOW: keys.begin = query > a->window_left ? query - a->window_left : 0, keys.end = query + 1; break;
     case PREFIX: keys.end = query < a->prefix[b] ? a->prefix[b] : query + 1; break;
     case DOCUMENT:
@@ -211,7 +213,8 @@ static double modified(const fa_attention_args *a, variant_id variant, int dtype
     switch (variant) {
     case ALIBI:
     case CAUSALALIBI: return score - (double)a->alibi_slopes[h] * abs(key - query);
-    case SOFTCAP: return a->softcap * tanh(score / a->softcap);
+    case SOFTCAP:
+    case CAUSALSOFTCAP: return a->softcap * tanh(score / a->softcap);
     case BIAS:
     case CAUSALBIAS: return score + (double)fa_load_element(a->bias, query * a->bias_stride_query + key, dtype);
     case KEYBIAS: return score + (double)a->key_bias[h * a->key_bias_stride_head + key];
@@ -345,7 +348,7 @@ static double operations(shape s, variant_id variant, const fa_attention_args *h
         fa_range keys = visible(host, variant, 0, i);
         seen += keys.end - keys.begin;
     }
-    if (variant == CAUSAL || variant == CAUSALALIBI || variant == CAUSALBIAS) seen = square / 2;
+    if (variant == CAUSAL || variant == CAUSALALIBI || variant == CAUSALBIAS || variant == CAUSALSOFTCAP) seen = square / 2;
     return 4.0 * s.batch * s.heads * seen * s.dim;
 }
 

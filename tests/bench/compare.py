@@ -42,7 +42,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "packed"]
+VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "packed"]
+CAUSAL = [v for v in VARIANTS if v.startswith("causal")]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
 
@@ -168,6 +169,7 @@ class Cell:
         self.q, self.k, self.v = tensor(), tensor(), tensor()
         self.o = torch.empty_like(self.q)
         self.lse = torch.empty(self.batch, self.heads, seqlen, device=device)
+        self.softcap = o.softcap
         self.part = min(1024, max(1, seqlen // 4))
         self.slopes = torch.exp2(-8.0 * torch.arange(1, self.heads + 1, device=device) / self.heads).float()
         lengths = [o.documents or self.part] * seqlen if o.documents != "mixed" else torch.randint(
@@ -204,8 +206,8 @@ class Cell:
             a.window_left, a.window_right = self.part - 1, 0
         if self.variant in ("alibi", "causalalibi"):
             a.alibi_slopes = self.slopes.data_ptr()
-        if self.variant == "softcap":
-            a.softcap = 30.0
+        if self.variant in ("softcap", "causalsoftcap"):
+            a.softcap = self.softcap
         if self.variant == "prefix":
             a.prefix = self.prefix.data_ptr()
         if self.variant in ("document", "packed"):
@@ -220,14 +222,14 @@ class Cell:
 
     def operations(self):
         full = 4.0 * self.batch * self.heads * self.seqlen**2 * self.dim
-        if self.variant in ("causal", "causalalibi", "causalbias"):
+        if self.variant in CAUSAL:
             return full / 2
         seen = sum(end - begin for begin, end in map(self.visible_keys, range(self.seqlen)))
         return full * seen / self.seqlen**2
 
     def visible_keys(self, query):
         """First and last key (exclusive) that a query sees: every mask here shows an interval."""
-        if self.variant in ("causal", "causalalibi", "causalbias"):
+        if self.variant in CAUSAL:
             return 0, query + 1
         if self.variant == "window":
             return max(0, query - self.part + 1), query + 1
@@ -254,8 +256,8 @@ class Cell:
         keys = torch.arange(self.seqlen, device=self.device)
         if self.variant in ("alibi", "causalalibi"):
             scores = scores - (self.slopes[h].to(scores.dtype) * (keys[None, :] - rows[:, None]).abs().to(scores.dtype))
-        elif self.variant == "softcap":
-            scores = 30.0 * torch.tanh(scores / 30.0)
+        elif self.variant in ("softcap", "causalsoftcap"):
+            scores = self.softcap * torch.tanh(scores / self.softcap)
         elif self.variant in ("bias", "causalbias"):
             scores = scores + self.bias[rows].to(scores.dtype)
         elif self.variant == "keybias":
@@ -338,11 +340,12 @@ def flex(cell):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     torch._dynamo.config.recompile_limit = 1000
-    ids, prefix, part, slopes = cell.documents[0], cell.seqlen // 2, cell.part, cell.slopes
+    ids, prefix, part, slopes, cap = cell.documents[0], cell.seqlen // 2, cell.part, cell.slopes, cell.softcap
     masks = {
         "causal": lambda b, h, q, k: q >= k,
         "causalalibi": lambda b, h, q, k: q >= k,
         "causalbias": lambda b, h, q, k: q >= k,
+        "causalsoftcap": lambda b, h, q, k: q >= k,
         "window": lambda b, h, q, k: (q >= k) & (q - k < part),
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
@@ -351,7 +354,8 @@ def flex(cell):
     scores = {
         "alibi": lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
         "causalalibi": lambda s, b, h, q, k: s - slopes[h] * (q - k),
-        "softcap": lambda s, b, h, q, k: 30.0 * torch.tanh(s / 30.0),
+        "softcap": lambda s, b, h, q, k: cap * torch.tanh(s / cap),
+        "causalsoftcap": lambda s, b, h, q, k: cap * torch.tanh(s / cap),
         "bias": lambda s, b, h, q, k: s + cell.bias[q, k],
         "causalbias": lambda s, b, h, q, k: s + cell.bias[q, k],
         "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
@@ -493,6 +497,7 @@ def options():
         "--documents", type=lambda x: x if x == "mixed" else whole(x), default=0,
         help="tokens of a document (document, packed: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
     )
+    parser.add_argument("--softcap", type=float, default=30.0, help="the cap of softcap and causalsoftcap; scores have a deviation of 1")
     parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
     parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch; or flex, which compiles for seconds a cell")
@@ -649,7 +654,7 @@ def main():
                     for label, plan in plans.items():
                         if variant == "full":
                             plain[label] = seconds[label]
-                        line = f"{dtype:<5}d{dim:<4}{variant:<12}s {seqlen:<6}{label:<18}{rates[label]:>8.1f}"
+                        line = f"{dtype:<5}d{dim:<4}{variant:<14}s {seqlen:<6}{label:<18}{rates[label]:>8.1f}"
                         record = dict(
                             dtype=dtype,
                             head_dim=dim,

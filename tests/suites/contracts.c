@@ -73,6 +73,19 @@
 #define FA_SCORE fa_bias
 #include <fa/attention.h>
 
+#define FA_NAME c_half_softcap
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_SCORE fa_softcap
+#include <fa/attention.h>
+
+#define FA_NAME c_causal_softcap
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_causal
+#define FA_SCORE fa_softcap
+#include <fa/attention.h>
+
 #define FA_NAME c_window_softcap
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
@@ -286,6 +299,8 @@ static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8
 static const instance causal_document = INSTANCE(c_causal_document, causal_document, none, FA_BF16, 8);
 static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
+static const instance half_softcap = INSTANCE(c_half_softcap, full, softcap, FA_BF16, 64);
+static const instance causal_softcap = INSTANCE(c_causal_softcap, causal, softcap, FA_F16, 128);
 static const instance window_softcap = INSTANCE(c_window_softcap, window, softcap, FA_BF16, 64);
 static const instance wide_bias = INSTANCE(c_wide_bias, full, bias, FA_BF16, 128);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
@@ -832,6 +847,39 @@ static void hooks_inside(void) {
         tap_ok(!told && !wrong, "%s: what a hook is told lies inside the sequences", spies[i].name);
     }
     memory_delete(check_place, outside, sizeof *outside);
+}
+
+/* Soft caps that scores are far from, or near to, wherever in a row: what is computed differently must not show. */
+static void near_caps(const instance *of, int tokens) {
+    const int far_key = tokens - 110, far_query = tokens - 20;
+    static const struct {
+        const char *what;
+        float cap;
+        double query, key; /* the first component of far_query, or of all queries, and of far_key; of others it is 0 */
+        int all;
+    } cases[] = {
+        {"all scores far from it", 60, 0, 0, 0},
+        {"all scores near it", 1, 0, 0, 0},
+        {"a key with scores near it", 20, 6, 30, 1},
+        {"a key with scores near -cap", 20, 6, -30, 1},
+        {"one score near it", 20, 6, 40, 0},
+        {"one score near -cap", 20, 6, -40, 0},
+        {"a key with infinite scores", 20, 6, INFINITY, 1},
+    };
+    shape s = shape_plain(1, 1, 1, tokens, tokens);
+    if (of->mask == MASK_window) s.window_left = tokens * 2 / 3, s.window_right = 0;
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        problem p = fresh(of, &s);
+        double off = 0;
+        p.args.softcap = cases[n].cap;
+        for (int i = 0; cases[n].key != 0 && i < tokens; i++) {
+            problem_set(&p, &p.q, &p.args.q, 0, 0, i, 0, cases[n].all || i == far_query ? cases[n].query : 0);
+            problem_set(&p, &p.k, &p.args.k, 0, 0, i, 0, i == far_key ? cases[n].key : 0);
+        }
+        const int right = agrees(&p, 0, 0, &off);
+        tap_ok(right, "%s: a soft cap, %s, %d tokens (%.2f of the allowed error)", of->name, cases[n].what, tokens, off);
+        problem_delete(&p);
+    }
 }
 
 /* Soft caps and scales at the ends of what is accepted. */
@@ -1470,6 +1518,12 @@ static void wide_ranges(void) {
 
 static void numerics(void) {
     far_caps();
+    near_caps(&half_softcap, 520);
+    near_caps(&causal_softcap, 520);
+    near_caps(&window_softcap, 520);
+#if defined(__CUDACC__) && !defined(TEST_SIMULATOR)
+    near_caps(&window_softcap, 3200); /* which has a kernel of its own */
+#endif
     wide_ranges();
     empty_ranges();
     leading_keys(&late, "leading tiles hidden by a mask");

@@ -75,6 +75,9 @@ typedef struct FA__LOOP(_shared) {
 #endif
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     FA__LOOP(_note) note[FA__LOOP(_notes)];
+#if FA__CURVED
+    int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */
+#endif
 #if FA__REMEMBERS
     fa__ids ids[FA__LOOP(_known)];
 #endif

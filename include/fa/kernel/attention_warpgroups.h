@@ -80,6 +80,10 @@
  * P V runs that it spills. 3 to 9% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
 #define FA__APART (FA__GROUPS == 3 && !FA__HAS_SCORE && (FA_HEAD_DIM_V <= 40 || FA_BLOCK_N < 128))
 
+/* Whether weights under a soft cap are computed by a polynomial (attention_soft_cap.h). The larger the head dimension, the more of tanh products
+ * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256. */
+#define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
+
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
 #define FA__LEAVING_M 16 /* rows of O that a warp writes */
@@ -224,6 +228,7 @@ typedef struct FA__LOOP(_consumer) {
     float sum[FA__LOOP(_qk_ROWS)];
     int behind; /* the current tile has to be weighed once more, */
     int far;    /* because a maximum is large (FA__FAR_KEPT) */
+    int steep;  /* scores of the latest block come near the soft cap (FA__CURVED) */
 #if FA__COLUMNS == 1
     FA__LOOP(_columns) columns; /* of the latest block */
 #endif
@@ -379,11 +384,18 @@ FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
     FA__LOOP(_pv_pack)(&c->weights, weights);
 }
 
+#if FA__CURVED
+#include <fa/kernel/attention_soft_cap.h>
+#endif
+
 /* Completes a step at the beginning of the next one: here the assembler leaves the exponentials where they are, after
  * the wait for P V. Recomputes the weights of the current tile if its maximum was found to be behind. */
 FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
     if (c->behind) {
         float alpha[FA__LOOP(_qk_ROWS)];
+#if FA__CURVED
+        if (c->behind >= FA__LOOP(_uncapped)) FA__LOOP(_cap)(c);
+#endif
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
         if (FA__FAR_KEPT) c->far = FA__FAR(c);
         FA__LOOP(_softmax_fade)(&c->state, alpha);
@@ -397,8 +409,9 @@ FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
  * were found by counting clocks: 1 to 3% fewer at head dimensions 64 and 128. */
 FA__FN void FA__LOOP(_mark)(void) { fa_sm90_warp_barrier(); }
 
-/* A step: P V of the current tile, Q K^T and the softmax of the next one. `plain`: both are of one block, and no mask looks at the next one. */
-FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
+/* A step: P V of the current tile, Q K^T and the softmax of the next one. `plain`: both are of one block, and no mask looks at the next one.
+ * `curved`: its scores are not capped before they are weighed (FA__CURVED). */
+FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int curved) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = plain ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
     int leader = c->thread == 0, v_slot = c->current.slot;
@@ -418,6 +431,9 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     FA__LOOP(_await_turn)(c->group);
+#if FA__CURVED
+    FA__LOOP(_look_for_steep)(c, FA__LOOP(_steep_place)(c));
+#endif
     FA__LOOP(_qk_fence)();
     FA__LOOP(_qk_start)(&c->s, q, k, 0);
 #if FA__COLUMNS == 1
@@ -444,7 +460,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
                                leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
-    FA__LOOP(_apply)(c, plain);
+    if (!curved) FA__LOOP(_apply)(c, plain);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
@@ -452,6 +468,9 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4);
     if (FA__FAR_KEPT && last) c->far = FA__FAR(c);
+#if FA__CURVED
+    if (last) FA__LOOP(_foresee_steep)(c);
+#endif
     int there = 1, word = 0;
     if (FA__LATE_K) {
         there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
@@ -463,10 +482,16 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), plain || c->begun); /* by all threads, which frees their notes, too */
     if (FA__APART) fa_sm90_keep_apart(c->thread);
-    FA__LOOP(_weigh)(c, FA__NEAR);
-    c->behind = !FA__LOOKS_FIRST &&
-                (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
-                 (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
+#if FA__CURVED
+    if (curved) c->behind = FA__LOOP(_weigh_uncapped)(c);
+    else
+#endif
+    {
+        FA__LOOP(_weigh)(c, FA__NEAR);
+        c->behind = !FA__LOOKS_FIRST &&
+                    (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
+                     (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
+    }
     c->begun = 1;
     if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
@@ -489,7 +514,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
-    c->behind = c->far = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    c->behind = c->far = c->steep = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
@@ -509,17 +534,21 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group); /* the first turn is the first group's */
     for (;;) {
-        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1);
+        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->steep) FA__LOOP(_step)(c, 1, FA__CURVED);
+#if FA__CURVED && (!FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
+        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 0);
+#endif
         if (c->note & FA__LOOP(_last)) {
             c->q_slot = c->blocks % FA__LOOP(_q_stages);
             fa_sm90_mbarrier_wait(FA__BARRIER(c, of_q, group * FA__LOOP(_q_stages) + c->q_slot, full),
                                   c->blocks / FA__LOOP(_q_stages) & 1);
             int more = fa_sm90_uniform(shared->block[c->blocks % FA__LOOP(_blocks)].batch) >= 0;
             c->blocks++;
+            c->steep = 0;
             if (!more) break;
             FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
         }
-        FA__LOOP(_step)(c, 0);
+        FA__LOOP(_step)(c, 0, 0);
     }
     FA__LOOP(_confirm)(c);
     if (group == 0) FA__LOOP(_await_turn)(group); /* the one that is left over: barriers must be even when a thread block ends */
@@ -550,6 +579,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
 #endif
         for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], FA__LOOP(_loaders));
+#if FA__CURVED
+        for (int i = 0; i < FA__LOOP(_groups); i++) shared->steep[i][0] = shared->steep[i][1] = shared->steep[i][2] = 0;
+#endif
         fa_sm90_mbarrier_fence();
     }
 #if FA__COLUMNS
@@ -582,3 +614,4 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__FAR_KEPT
 #undef FA__FAR
 #undef FA__NEAR
+#undef FA__CURVED
