@@ -334,6 +334,12 @@ static const instance spies[] = {
 
 static rng random_numbers;
 
+#if defined(TEST_SIMULATOR)
+enum { SIMULATED = 1 }; /* a GPU on which every thread takes its time: less of what is much of the same */
+#else
+enum { SIMULATED = 0 };
+#endif
+
 /* ---- errors ---- */
 
 static int all_poison(const buffer *b) {
@@ -931,8 +937,8 @@ static void every_block(void) {
     for (int i = 0; i < D; i++) one[i] = (float)(i + 1);
     memory_put(check_place, row, one, sizeof one);
     for (int threads = 1; threads <= THREADS; threads++)
-        for (int blocks = 1; blocks <= 12; blocks++)
-            for (int heads = 1; heads <= 7; heads += 2) {
+        for (int blocks = 1; blocks <= 12; blocks += SIMULATED ? 3 : 1)
+            for (int heads = 1; heads <= 7; heads += SIMULATED ? 6 : 2) {
                 fa_attention_args a = fa_attention_defaults();
                 a.batch = 1, a.heads = a.heads_kv = heads, a.seqlen_q = blocks * 128 - 7, a.seqlen_k = 100000;
                 a.window_left = a.window_right = 0, a.threads = threads;
@@ -1167,8 +1173,8 @@ static void determinism(const instance *of) {
     p = fresh(of, &s);
     check_forward(&p);
     problem_download(&p);
-    for (int i = 0; i < 5; i++) wrong += !same_again(&p);
-    tap_ok(!wrong, "%s: five more runs give the same bits (%d differ)", of->name, wrong);
+    for (int i = 0; i < (SIMULATED ? 1 : 5); i++) wrong += !same_again(&p);
+    tap_ok(!wrong, "%s: more runs give the same bits (%d differ)", of->name, wrong);
     if (check_place == MEMORY_HOST) {
         for (int i = wrong = 0; i < 5; i++) p.args.threads = threads[i], wrong += !same_again(&p);
         tap_ok(!wrong, "%s: the same bits with 1, 2, 3, 7, 64 and all threads (%d differ)", of->name, wrong);
@@ -1553,7 +1559,7 @@ static void numerics(void) {
     added_scores(&half_alibi);
     added_scores(&causal_alibi);
 #if defined(__CUDACC__)
-    added_scores(&half_alibi_80);
+    if (!SIMULATED) added_scores(&half_alibi_80); /* simulated, half_alibi has that schedule, too */
     any_scale(&half_alibi_80);
     steep_lines(&half_alibi_80);
 #endif
