@@ -857,30 +857,28 @@ static void hooks_inside(void) {
 
 /* Soft caps that scores are far from, or near to, wherever in a row: what is computed differently must not show. */
 static void near_caps(const instance *of, int tokens) {
-    const int far_key = tokens - 110, far_query = tokens - 20;
+    const int far_key = tokens / 3, far_query = tokens - 20;
     static const struct {
         const char *what;
         float cap;
-        double query, key; /* the first component of far_query, or of all queries, and of far_key; of others it is 0 */
-        int all;
+        double score, far; /* what the first components of q and k add up to, and to what with far_key; */
+        int all;           /* of all queries, or of far_query alone */
     } cases[] = {
-        {"all scores far from it", 60, 0, 0, 0},
-        {"all scores near it", 1, 0, 0, 0},
-        {"a key with scores near it", 20, 6, 30, 1},
-        {"a key with scores near -cap", 20, 6, -30, 1},
-        {"one score near it", 20, 6, 40, 0},
-        {"one score near -cap", 20, 6, -40, 0},
-        {"a key with infinite scores", 20, 6, INFINITY, 1},
+        {"all scores far from it", 60, 0, 0, 1},          {"all scores near it", 1, 0, 0, 1},
+        {"all scores about a third of it", 20, 7, 7, 1},  {"a key with scores near it", 20, 7, 19, 1},
+        {"a key with scores near -cap", 20, 7, -25, 1},   {"one score near it", 20, 7, 19, 0},
+        {"a large score that is far from it", 90, 0, 45, 1}, {"a key with infinite scores", 20, 0, INFINITY, 1},
     };
+    const double q = 4, k = sqrt(of->head_dim) / q;
     shape s = shape_plain(1, 1, 1, tokens, tokens);
     if (of->mask == MASK_window) s.window_left = tokens * 2 / 3, s.window_right = 0;
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         problem p = fresh(of, &s);
         double off = 0;
         p.args.softcap = cases[n].cap;
-        for (int i = 0; cases[n].key != 0 && i < tokens; i++) {
-            problem_set(&p, &p.q, &p.args.q, 0, 0, i, 0, cases[n].all || i == far_query ? cases[n].query : 0);
-            problem_set(&p, &p.k, &p.args.k, 0, 0, i, 0, i == far_key ? cases[n].key : 0);
+        for (int i = 0; i < tokens; i++) {
+            problem_set(&p, &p.q, &p.args.q, 0, 0, i, 0, cases[n].all || i == far_query ? q : 0);
+            problem_set(&p, &p.k, &p.args.k, 0, 0, i, 0, k * (i == far_key ? cases[n].far : cases[n].score));
         }
         const int right = agrees(&p, 0, 0, &off);
         tap_ok(right, "%s: a soft cap, %s, %d tokens (%.2f of the allowed error)", of->name, cases[n].what, tokens, off);
