@@ -974,7 +974,12 @@ int main(void) {
     for (int i = 0; i < KINDS; i++) {
         const int64_t lengths[] = {100, 3001, 40001, 140001};
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], &r);
-        for (int c = 0; c < 3; c++) determinism(&kinds[i], lengths[c], &r);
+#if defined(TEST_SIMULATOR) /* one type will do for what takes longest there */
+        const int most = i % 3 == 2 ? 3 : 2;
+#else
+        const int most = 3;
+#endif
+        for (int c = 0; c < most; c++) determinism(&kinds[i], lengths[c], &r);
         determinism(&kinds[i], 512, &r); /* rows that fill some lanes, of which a block has more than there are rows */
         broadcast(&kinds[i], &r);
         drops(&kinds[i], &r);
