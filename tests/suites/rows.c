@@ -105,9 +105,10 @@ static void philox(void) {
 #define FA_NAME red_one
 #include <fa/reduce.h>
 
-enum { VALUES = 32, RESULTS = 5 };
+enum { VALUES = 32, RESULTS = 14, OF_WARPS = 10 };
 /* Every thread: VALUES numbers in; the team's sum, maximum, softmax state out, and the number of threads. Several times, so
- * that the halves of the shared memory take turns. */
+ * that the halves of the shared memory take turns. Then two sums at once; moments, to which every fifth thread has nothing to add and the others
+ * numbers of different size; and, on a GPU, moments that warps have, every third none, and a sum over a warp's lanes. */
 KERNEL reductions(const float *in, float *out, int threads, int blocks) {
     SHARED red_shared shared;
     float x[VALUES], finite[VALUES], max, sum;
@@ -131,6 +132,36 @@ KERNEL reductions(const float *in, float *out, int threads, int blocks) {
         out[index * RESULTS + 3] = sum;
     }
     out[index * RESULTS + 4] = (float)team.threads;
+    float *more = out + index * RESULTS + 5;
+    more[0] = red_sum_of(finite, VALUES), more[1] = red_squares_of(finite, VALUES, 1.0f);
+    red_sum2(&more[0], &more[1], &team, &shared);
+    float count = index % 5 == 3 ? 0.0f : (float)VALUES, mean = 0.0f, squares = 0.0f;
+    if (count > 0.0f) {
+        const float own = red_sum_of(finite, VALUES) / VALUES;
+        mean = own + (float)(index % 7), squares = red_squares_of(finite, VALUES, own);
+    }
+    red_moments(&count, &mean, &squares, &team, &shared);
+    more[2] = count, more[3] = mean, more[4] = squares;
+#if defined(__CUDACC__)
+    const int warp = (int)threadIdx.x / 32;
+    count = warp % 3 == 1 ? 0.0f : 10.0f + (float)warp, mean = 2.0f * (float)warp, squares = 1.0f + (float)warp;
+    if (warp % 3 == 1) mean = squares = 0.0f;
+    red_warps_moments(&count, &mean, &squares, &team, &shared);
+    more[5] = count, more[6] = mean, more[7] = squares;
+    more[8] = red_lanes_sum((float)(index % 11), &team);
+#endif
+}
+
+/* Moments as they come, to what they are of all. */
+typedef struct {
+    double count, sum, squares; /* of squares: of the numbers themselves */
+} moments;
+static void add_moments(moments *all, double count, double mean, double squares) {
+    all->count += count, all->sum += count * mean, all->squares += squares + count * mean * mean;
+}
+static int are_moments(const moments *all, const float *of) {
+    const double mean = all->count > 0 ? all->sum / all->count : 0, squares = all->squares - all->count * mean * mean;
+    return of[0] == (float)all->count && fabs(of[1] - mean) <= 1e-5 * (1 + fabs(mean)) && fabs(of[2] - squares) <= 1e-5 * (1 + squares);
 }
 
 static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r) {
@@ -155,7 +186,18 @@ static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r
     memory_get(PLACE, out, to, sizeof out);
     for (int i = 0; i < count;) {
         int team = PLACE == MEMORY_HOST ? 1 : cluster > 1 ? threads * cluster : lanes <= 32 ? lanes : threads;
-        double sum = 0, size = 0, max = -INFINITY, weights = 0;
+        double sum = 0, size = 0, max = -INFINITY, weights = 0, about_one = 0;
+        moments of_threads = {0, 0, 0}, of_warps = {0, 0, 0};
+        for (int t = i; t < i + team; t++) {
+            double own = 0, squares = 0;
+            for (int j = t * VALUES; j < (t + 1) * VALUES; j++) {
+                const double x = isinf(in[j]) ? 0.5 : (double)in[j];
+                own += x / VALUES, squares += x * x, about_one += (x - 1) * (x - 1);
+            }
+            if (t % 5 != 3) add_moments(&of_threads, VALUES, own + t % 7, squares - VALUES * own * own);
+            const int warp = t % threads / 32;
+            if (t % 32 == 0 && warp % 3 != 1) add_moments(&of_warps, 10 + warp, 2 * warp, 1 + warp);
+        }
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) max = fmax(max, (double)in[j]);
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) sum += isinf(in[j]) ? 0.5 : (double)in[j], size += isinf(in[j]) ? 0.5 : fabs((double)in[j]);
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) weights += max == -INFINITY ? 0 : exp2(((double)in[j] - max) * 1.5);
@@ -163,11 +205,18 @@ static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r
             const float *o = out + t * RESULTS;
             wrong += !(fabs((double)o[0] - sum) <= 1e-6 * size);
             wrong += (double)o[1] != max || (double)o[2] != max || !(fabs((double)o[3] - weights) <= 2e-6 * weights) || o[4] != (float)team;
-            differ += memcmp(o, out + i * RESULTS, sizeof *o * RESULTS) != 0;
+            wrong += !(fabs((double)o[5] - sum) <= 1e-6 * size) || !(fabs((double)o[6] - about_one) <= 1e-6 * about_one) || !are_moments(&of_threads, o + 7);
+            differ += memcmp(o, out + i * RESULTS, sizeof *o * OF_WARPS) != 0;
+            if (PLACE == MEMORY_HOST) continue;
+            double lanes_sum = 0;
+            const int first = t / (team < 32 ? team : 32) * (team < 32 ? team : 32);
+            for (int j = first; j < first + team && j < first + 32; j++) lanes_sum += j % 11;
+            wrong += team >= 32 && !are_moments(&of_warps, o + OF_WARPS);
+            wrong += (double)o[13] != lanes_sum;
         }
         i += team;
     }
-    tap_ok(!wrong && !differ, "sums, maxima and softmax states of teams of %d threads, %d blocks each (%d wrong, %d differ within a team)",
+    tap_ok(!wrong && !differ, "sums, maxima, moments and softmax states of teams of %d threads, %d blocks each (%d wrong, %d differ within a team)",
            PLACE == MEMORY_HOST ? 1 : lanes, cluster, wrong, differ);
     memory_delete(PLACE, from, sizeof in), memory_delete(PLACE, to, sizeof out);
 }
@@ -182,10 +231,13 @@ KERNEL of_one_thread(const float *in, float *out) { /* 64 numbers, twice */
     out[4] = red_one_exp_sum_of(x, 64, 2.0f, 0.75f);
     out[5] = red_one_exp_of(e, 64, 2.0f, 0.75f);
     for (int i = 0; i < 64; i++) out[6 + i] = e[i];
+    out[70] = red_one_exp_to(e, x, 64, 2.0f, 0.75f);
+    for (int i = 0; i < 64; i++) out[71] = i == 0 ? 0.0f : out[71] + (e[i] != out[6 + i]);
+    out[72] = red_one_squares_of(x, 32, 0.25f);
 }
 static void reduce_elements(rng *r) {
-    float in[128], out[70], *from = (float *)memory_new(PLACE, sizeof in), *to = (float *)memory_new(PLACE, sizeof out);
-    double max = -1, sum = 0, dot = 0, weights = 0, worst = 0;
+    float in[128], out[73], *from = (float *)memory_new(PLACE, sizeof in), *to = (float *)memory_new(PLACE, sizeof out);
+    double max = -1, sum = 0, dot = 0, weights = 0, worst = 0, squares = 0;
     for (int i = 0; i < 128; i++) in[i] = (float)rng_normal(r);
     memory_put(PLACE, from, in, sizeof in);
     LAUNCH(of_one_thread, 1, 1, from, to);
@@ -195,11 +247,13 @@ static void reduce_elements(rng *r) {
         double e = exp2(((double)in[i] - 2) * 0.75);
         max = fmax(max, (double)in[i]), sum += i < 48 ? (double)in[i] : 0, dot += (double)in[i] * (double)in[64 + i], weights += e;
         worst = fmax(worst, fabs((double)out[6 + i] - e) / e);
+        squares += i < 32 ? ((double)in[i] - 0.25) * ((double)in[i] - 0.25) : 0;
     }
     tap_ok((double)out[0] == max && out[1] == 100, "the maximum of a thread's elements, and of a start");
     tap_ok(fabs((double)out[2] - sum) < 1e-5 && fabs((double)out[3] - dot) < 1e-5, "a sum and a dot product of a thread's elements");
     tap_ok(fabs((double)out[4] - weights) < 1e-5 * weights && fabs((double)out[5] - weights) < 1e-5 * weights && worst < 1e-6,
            "exponentials of a thread's elements, and their sum (largest error %.2g)", worst);
+    tap_ok(out[70] == out[5] && out[71] <= 0 && fabs((double)out[72] - squares) < 1e-5 * squares, "the same written elsewhere; squares about a number");
     memory_delete(PLACE, from, sizeof in), memory_delete(PLACE, to, sizeof out);
 }
 
