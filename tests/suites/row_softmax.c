@@ -220,7 +220,7 @@ static void shapes(const kind *k, uint64_t seed) {
         }
         for (int64_t cols = 1; cols < 700; cols += 1 + cols / 3) { /* all begin on boundaries, and many end between them */
             form s = plain(9, cols);
-            for (int t = 0; t < 4; t++) s.gap[t] = (int)((8 - cols % 8) % 8);
+            for (int t = 0; t < 4; t++) s.gap[t] = s.tail[t] = (int)((8 - cols % 8) % 8);
             passed &= check_rows(k, &s, &r, &worst);
         }
         for (int64_t cols = 1024; cols <= 32768; cols *= 2) /* they fill their threads, but rows of one matrix begin anywhere */
