@@ -12,6 +12,19 @@
 extern "C" {
 #endif
 
+/* What a source that includes this is compiled for: a simulated GPU, on which every thread takes its time, so that it does less of what is much of
+ * the same; or a real one. */
+#if defined(TEST_SIMULATOR)
+#define SIMULATED 1
+#else
+#define SIMULATED 0
+#endif
+#if defined(__CUDACC__) && !SIMULATED
+#define REAL_GPU 1
+#else
+#define REAL_GPU 0
+#endif
+
 typedef enum memory_place { MEMORY_HOST, MEMORY_DEVICE } memory_place;
 
 /* 1 if the program can use a GPU; else 0 and, in `why`, the reason. */

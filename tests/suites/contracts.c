@@ -334,12 +334,6 @@ static const instance spies[] = {
 
 static rng random_numbers;
 
-#if defined(TEST_SIMULATOR)
-enum { SIMULATED = 1 }; /* a GPU on which every thread takes its time: less of what is much of the same */
-#else
-enum { SIMULATED = 0 };
-#endif
-
 /* ---- errors ---- */
 
 static int all_poison(const buffer *b) {
@@ -1525,9 +1519,7 @@ static void numerics(void) {
     near_caps(&half_softcap, 520);
     near_caps(&causal_softcap, 520);
     near_caps(&window_softcap, 520);
-#if defined(__CUDACC__) && !defined(TEST_SIMULATOR)
-    near_caps(&window_softcap, 3200); /* which has a kernel of its own */
-#endif
+    if (REAL_GPU) near_caps(&window_softcap, 3200); /* which has a kernel of its own */
     wide_ranges();
     empty_ranges();
     leading_keys(&late, "leading tiles hidden by a mask");

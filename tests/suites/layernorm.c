@@ -51,11 +51,6 @@
 #define FA_API FA_EXTERN
 #include <fa/rmsnorm.h>
 
-#if defined(__CUDACC__) && !defined(TEST_SIMULATOR)
-#define REAL_GPU 1
-#else
-#define REAL_GPU 0
-#endif
 #if defined(__CUDACC__)
 /* An instance for the CPU beside those for the GPU. */
 #define FA_NAME n_host
@@ -974,12 +969,7 @@ int main(void) {
     for (int i = 0; i < KINDS; i++) {
         const int64_t lengths[] = {100, 3001, 40001, 140001};
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], &r);
-#if defined(TEST_SIMULATOR) /* one type will do for what takes longest there */
-        const int most = i % 3 == 2 ? 3 : 2;
-#else
-        const int most = 3;
-#endif
-        for (int c = 0; c < most; c++) determinism(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < (SIMULATED && i % 3 < 2 ? 2 : 3); c++) determinism(&kinds[i], lengths[c], &r); /* simulated, one type will do for what takes longest */
         determinism(&kinds[i], 512, &r); /* rows that fill some lanes, of which a block has more than there are rows */
         broadcast(&kinds[i], &r);
         drops(&kinds[i], &r);

@@ -152,16 +152,18 @@ KERNEL reductions(const float *in, float *out, int threads, int blocks) {
 #endif
 }
 
-/* Moments as they come, to what they are of all. */
-typedef struct {
-    double count, sum, squares; /* of squares: of the numbers themselves */
-} moments;
-static void add_moments(moments *all, double count, double mean, double squares) {
-    all->count += count, all->sum += count * mean, all->squares += squares + count * mean * mean;
+/* Count, mean, and squares about it: of numbers; and whether those of several sets, added up as count, sum and squares about 0, are what came out. */
+static void moments_of(const float *x, int count, double *moments) {
+    moments[0] = count, moments[1] = moments[2] = 0;
+    for (int i = 0; i < count; i++) moments[1] += (double)x[i] / count;
+    for (int i = 0; i < count; i++) moments[2] += ((double)x[i] - moments[1]) * ((double)x[i] - moments[1]);
 }
-static int are_moments(const moments *all, const float *of) {
-    const double mean = all->count > 0 ? all->sum / all->count : 0, squares = all->squares - all->count * mean * mean;
-    return of[0] == (float)all->count && fabs(of[1] - mean) <= 1e-5 * (1 + fabs(mean)) && fabs(of[2] - squares) <= 1e-5 * (1 + squares);
+static void add_moments(double *all, double count, double mean, double squares) {
+    all[0] += count, all[1] += count * mean, all[2] += squares + count * mean * mean;
+}
+static int are_moments(const double *all, const float *of) {
+    const double mean = all[0] > 0 ? all[1] / all[0] : 0, squares = all[2] - all[0] * mean * mean;
+    return of[0] == (float)all[0] && fabs(of[1] - mean) <= 1e-5 * (1 + fabs(mean)) && fabs(of[2] - squares) <= 1e-5 * (1 + squares);
 }
 
 static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r) {
@@ -187,31 +189,33 @@ static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r
     for (int i = 0; i < count;) {
         int team = PLACE == MEMORY_HOST ? 1 : cluster > 1 ? threads * cluster : lanes <= 32 ? lanes : threads;
         double sum = 0, size = 0, max = -INFINITY, weights = 0, about_one = 0;
-        moments of_threads = {0, 0, 0}, of_warps = {0, 0, 0};
+        double of_threads[3] = {0, 0, 0}, of_warps[3] = {0, 0, 0};
         for (int t = i; t < i + team; t++) {
-            double own = 0, squares = 0;
-            for (int j = t * VALUES; j < (t + 1) * VALUES; j++) {
-                const double x = isinf(in[j]) ? 0.5 : (double)in[j];
-                own += x / VALUES, squares += x * x, about_one += (x - 1) * (x - 1);
+            float finite[VALUES];
+            double own[3];
+            for (int j = 0; j < VALUES; j++) {
+                const float x = in[t * VALUES + j];
+                finite[j] = isinf(x) ? 0.5f : x;
+                sum += (double)finite[j], size += fabs((double)finite[j]), about_one += ((double)finite[j] - 1) * ((double)finite[j] - 1);
             }
-            if (t % 5 != 3) add_moments(&of_threads, VALUES, own + t % 7, squares - VALUES * own * own);
+            moments_of(finite, VALUES, own);
+            if (t % 5 != 3) add_moments(of_threads, own[0], own[1] + t % 7, own[2]);
             const int warp = t % threads / 32;
-            if (t % 32 == 0 && warp % 3 != 1) add_moments(&of_warps, 10 + warp, 2 * warp, 1 + warp);
+            if (t % 32 == 0 && warp % 3 != 1) add_moments(of_warps, 10 + warp, 2 * warp, 1 + warp);
         }
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) max = fmax(max, (double)in[j]);
-        for (int j = i * VALUES; j < (i + team) * VALUES; j++) sum += isinf(in[j]) ? 0.5 : (double)in[j], size += isinf(in[j]) ? 0.5 : fabs((double)in[j]);
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) weights += max == -INFINITY ? 0 : exp2(((double)in[j] - max) * 1.5);
         for (int t = i; t < i + team; t++) {
             const float *o = out + t * RESULTS;
             wrong += !(fabs((double)o[0] - sum) <= 1e-6 * size);
             wrong += (double)o[1] != max || (double)o[2] != max || !(fabs((double)o[3] - weights) <= 2e-6 * weights) || o[4] != (float)team;
-            wrong += !(fabs((double)o[5] - sum) <= 1e-6 * size) || !(fabs((double)o[6] - about_one) <= 1e-6 * about_one) || !are_moments(&of_threads, o + 7);
+            wrong += !(fabs((double)o[5] - sum) <= 1e-6 * size) || !(fabs((double)o[6] - about_one) <= 1e-6 * about_one) || !are_moments(of_threads, o + 7);
             differ += memcmp(o, out + i * RESULTS, sizeof *o * OF_WARPS) != 0;
             if (PLACE == MEMORY_HOST) continue;
             double lanes_sum = 0;
             const int first = t / (team < 32 ? team : 32) * (team < 32 ? team : 32);
             for (int j = first; j < first + team && j < first + 32; j++) lanes_sum += j % 11;
-            wrong += team >= 32 && !are_moments(&of_warps, o + OF_WARPS);
+            wrong += team >= 32 && !are_moments(of_warps, o + OF_WARPS);
             wrong += (double)o[13] != lanes_sum;
         }
         i += team;
@@ -260,11 +264,6 @@ static void reduce_elements(rng *r) {
 KERNEL merge_sets(const float *in, float *out) { /* count, mean, squares of two sets; of both */
     for (int i = 0; i < 3; i++) out[i] = in[i];
     red_one_merge(&out[0], &out[1], &out[2], in[3], in[4], in[5]);
-}
-static void moments_of(const float *x, int count, double *moments) {
-    moments[0] = count, moments[1] = moments[2] = 0;
-    for (int i = 0; i < count; i++) moments[1] += (double)x[i] / count;
-    for (int i = 0; i < count; i++) moments[2] += ((double)x[i] - moments[1]) * ((double)x[i] - moments[1]);
 }
 static void merges(rng *r) {
     static const int counts[][2] = {{5, 7}, {1, 1}, {1, 300}, {300, 200}, {0, 7}, {5, 0}, {0, 0}};

@@ -24,7 +24,7 @@ FA__FN int FA__LOOP(_weigh_uncapped)(FA__LOOP(_consumer) * c) {
         for (int i = 0; i < 2; i++) {
             int at = FA__LOOP(_qk_AT)(r, first + i);
             float s = c->s.x[at], z = s * s, slope = FA__OP(fma)(FA__OP(fma)(cap->fifth, z, cap->third), z, cap->first);
-            weights[at] = fa__exp2(FA__OP(fma)(s, slope, offset[r]));
+            weights[at] = FA__LOOP(_softmax_weight)(s, offset[r], slope, 0);
             c->sum[r] += weights[at];
             square[i] = z;
         }
