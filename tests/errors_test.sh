@@ -87,6 +87,8 @@ for by in cc clang c++; do
     attention '#define FA_HEAD_DIM_V 128-64'; rejects $by "FA_HEAD_DIM_V 128-64" "bad: FA_HEAD_DIM_V, the head dimension of v, is 128-64: a multiple of 8 from 8 to 256 is needed, in parentheses"
     attention '#define FA_BLOCK_M 16+16'; rejects $by "FA_BLOCK_M 16+16" "bad: FA_BLOCK_M, the queries of a tile, is 16+16: a multiple of 16 up to 1024 is needed, in parentheses"
     attention '#define FA_BLOCK_N 16+16'; rejects $by "FA_BLOCK_N 16+16" "bad: FA_BLOCK_N, the keys of a tile, is 16+16: a multiple of 16 up to 1024 is needed, in parentheses"
+    attention '!dim' '#define FA_HEAD_DIM 64U'; rejects $by "FA_HEAD_DIM 64U" "bad: FA_HEAD_DIM is 64U: a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression, without a suffix"
+    attention '#define FA_BLOCK_M 64u'; rejects $by "FA_BLOCK_M 64u" "bad: FA_BLOCK_M, the queries of a tile, is 64u: a multiple of 16 up to 1024 is needed, in parentheses if it is an expression, without a suffix"
     for size in '8*4' '64/2' '1<<5' '8<<2' '96%64' '40&48' '1?32:16'; do
         attention "#define FA_BLOCK_M $size"; rejects $by "FA_BLOCK_M $size" "bad: FA_BLOCK_M, the queries of a tile, is $size: a multiple of 16 up to 1024 is needed, in parentheses"
         attention "#define FA_BLOCK_N $size"; rejects $by "FA_BLOCK_N $size" "bad: FA_BLOCK_N, the keys of a tile, is $size: a multiple of 16 up to 1024 is needed, in parentheses"
@@ -139,10 +141,29 @@ done
 for by in cc clang; do
     attention 'struct mine { int x; };' 'FA_HOOK float hook(long user, float score, fa_index at) { (void)at; return score + (float)user; }' \
         '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
-    rejects $by "a score hook that takes a number for its struct" "int-conversion"
+    names $by "a score hook that takes a number for its struct" "FA_SCORE needs float hook(const FA_USER_ARGS *user, float score, fa_index at)"
     attention 'struct mine { int x; };' 'FA_HOOK float hook(struct mine *user, float score, fa_index at) { (void)at; return score + (float)user->x++; }' \
         '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
-    rejects $by "a score hook that may write the struct" "discards"
+    names $by "a score hook that may write the struct" "FA_SCORE needs float hook(const FA_USER_ARGS *user, float score, fa_index at)"
+done
+
+# In a system's directory, where compilers do not warn: a forgotten FA_USER_ARGS. And what hooks may take and return besides.
+installed=$INCLUDE
+for by in cc clang; do
+    INCLUDE=$work/nothing
+    attention 'struct mine { int x; };' 'FA_HOOK float hook(const struct mine *user, float score, fa_index at) { (void)at; return score + (float)user->x; }' \
+        '#define FA_SCORE hook'
+    rejects $by "a score hook whose FA_USER_ARGS is forgotten" "FA_SCORE needs float hook(const FA_USER_ARGS *user, float score, fa_index at)" -isystem "$installed"
+    attention 'struct mine { int x; };' 'FA_HOOK int m_keep(const struct mine *user, fa_index at) { return at.key < user->x; }' \
+        'FA_HOOK fa_tile_class m_tile(const struct mine *user, fa_box box) { (void)user, (void)box; return FA_PARTIAL; }' \
+        'FA_HOOK fa_range m_keys(const struct mine *user, fa_box box) { (void)user; return box.keys; }' '#define FA_MASK m'
+    rejects $by "a mask whose FA_USER_ARGS is forgotten" "FA_MASK needs int m_keep(const FA_USER_ARGS *user, fa_index at)" -isystem "$installed"
+    INCLUDE=$installed
+    attention '#include <fa/mask.h>' 'FA_HOOK double hook(const void *user, float score, fa_index at) { (void)user; return score * (double)at.key; }' \
+        'FA_HOOK _Bool m_keep(const void *user, fa_index at) { (void)user; return at.key < 3; }' 'FA_MASK_FROM_KEEP(m)' '#define FA_SCORE hook' '#define FA_MASK m'
+    accepts $by "hooks of void, double and _Bool"
+    attention 'FA_HOOK float hook(float *const *user, float score, fa_index at) { (void)at; return score + **user; }' '#define FA_SCORE hook' '#define FA_USER_ARGS float *'
+    accepts $by "a pointer for FA_USER_ARGS, where nothing else names its type"
 done
 
 # The primitives: the case is an instance of HEADER after the lines given.
@@ -183,7 +204,7 @@ primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16'; rejects cc "mma.h w
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 12'; rejects cc "mma.h with FA_K 12" "bad: FA_K, the length of the dot products, is 12: a multiple of 8 is needed"
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_A 9'; rejects cc "mma.h with FA_A 9" "bad: FA_A is 9: "
 primitive mma.h "$tile" '#define FA_M 64' '#define FA_N 16' '#define FA_K 16' '#define FA_B 9'; rejects cc "mma.h with FA_B 9" "bad: FA_B is 9: "
-primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: FA_ROWS, the rows of a tile that an owner holds, is undefined: 1 or more is needed, in parentheses if it is an expression, or FA_M and FA_N"
+primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "softmax.h without FA_ROWS" "bad: FA_ROWS, the rows of a tile that an owner holds, is undefined: 1 or more is needed, in parentheses if it is an expression, without a suffix, or FA_M and FA_N"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "FA_COLS"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
 rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"

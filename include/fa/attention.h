@@ -29,7 +29,7 @@
  * | FA_HEAD_DIM_V | no       | FA_HEAD_DIM      | head dimension of v and o, likewise |
  * | FA_MASK       | no       | every key        | a mask: fa_causal, ... (fa/mask.h) or your own |
  * | FA_SCORE      | no       | unchanged        | a score hook: fa_alibi, ... (fa/score.h) or your own |
- * | FA_USER_ARGS  | no       | none             | the type that args.user points to, without const; every hook gets a const pointer to a copy |
+ * | FA_USER_ARGS  | no       | none             | the type that args.user points to, without const or commas, and no bare pointer (name it by a typedef); every hook gets a const pointer to a copy |
  * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; by default nvcc makes 80 and, for half types under -arch=sm_90a, also 90 (the device decides which runs); other compilers make FA_CPU |
@@ -79,14 +79,14 @@ FA__STRICT_BEGIN
 FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256");
 #define FA_HEAD_DIM 64
 #elif FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM)
-FA__REQUIRE(0, "FA_HEAD_DIM is " FA__STR(FA_HEAD_DIM) ": a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression (others: pad q and k with zeros and set args.scale)");
+FA__REQUIRE(0, "FA_HEAD_DIM is " FA__STR(FA_HEAD_DIM) ": a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression, without a suffix (others: pad q and k with zeros and set args.scale)");
 #undef FA_HEAD_DIM
 #define FA_HEAD_DIM 64
 #endif
 #if !defined(FA_HEAD_DIM_V)
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || (FA_HEAD_DIM_V + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM_V)
-FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM_V) ": a multiple of 8 from 8 to 256 is needed, in parentheses if it is an expression");
+FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM_V) ": a multiple of 8 from 8 to 256 is needed, in parentheses if it is an expression, without a suffix");
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
@@ -133,15 +133,23 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #elif FA__HAS_SCORE
 #define FA__SCORE_OF(p, x, at) FA__ATTN(__score)(FA__USER(p), (x) * (p)->scale, at)
 #define FA__SCORE_UNIT(args) 1.0f
-/* The only call of the hook: elsewhere a name of the library's may hide it. */
-FA_HOOK float FA__ATTN(__score)(const FA_USER_ARGS *fa__user, float fa__score, fa_index fa__at) {
-    return FA_SCORE(fa__user, fa__score, fa__at);
-}
 #endif
 /* Whether workers get a polynomial for it, too. */
 #define FA__SOFT_CAP (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_SOFTCAP && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
 #define FA__PARAMS FA__ATTN(__params)
 #include <fa/kernel/user.h>
+#if FA__HAS_MASK
+FA__REQUIRE(FA__TAKES(FA__CAT(FA_MASK, _keep), int, _Bool, FA__USER_TYPE, fa_index),
+            "FA_MASK needs int " FA__STR(FA__CAT(FA_MASK, _keep)) "(const FA_USER_ARGS *user, fa_index at), and FA_USER_ARGS defined as the type that user points to");
+#endif
+#if FA__HAS_SCORE
+FA__REQUIRE(FA__TAKES(FA_SCORE, float, double, FA__USER_TYPE, float, fa_index),
+            "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to");
+/* The only call of the hook: elsewhere a name of the library's may hide it. */
+FA_HOOK float FA__ATTN(__score)(const FA__USER_TYPE *fa__user, float fa__score, fa_index fa__at) {
+    return FA_SCORE(fa__user, fa__score, fa__at);
+}
+#endif
 
 /* What a worker is given: the arguments, the user's, and what the host derived from them. */
 typedef struct FA__PARAMS {
@@ -359,6 +367,7 @@ static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, i
 #undef FA__SOFT_CAP
 #undef FA__HAS_USER
 #undef FA__USER
+#undef FA__USER_TYPE
 #undef FA__USER_BYTES
 #undef FA__ELEMENT
 #include <fa/arch/unbind.h>

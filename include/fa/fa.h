@@ -153,6 +153,15 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #endif
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
+/* Whether a hook's parameters are a pointer to the user's type, or to void, and then those given, and its result one of two types. For C compilers, which
+ * do not say so of code in a system's directories (FA__STRICT_BEGIN is without effect there); C++ takes no others. */
+#if defined(__cplusplus) || !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#define FA__TAKES(hook, result, other, user, ...) 1
+#else
+#define FA__TAKES(hook, result, other, user, ...)                                                          \
+    _Generic(&hook, result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1,      \
+             other(*)(const user *, __VA_ARGS__): 1, other(*)(const void *, __VA_ARGS__): 1, default: 0)
+#endif
 /* Around code that calls hooks: a hook that does not exist, that takes another type of arguments, or that may write the user's
  * struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK that is called for both host and device. */
 #if defined(__NVCC__)
@@ -225,8 +234,9 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory.
  * (sm_87 has 163 KB, but its code, too, takes only what fits in 99.) */
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
-/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart. */
-#define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0))
+/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or one
+ * without a sign (64U), which would take it from the numbers that it meets. */
+#define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0) || -1 - (x + 0) > 0)
 /* One buffer per thread for the whole program: a weak definition in every file. The linker merges these; across shared
  * libraries, even those that hide their symbols, the loader does. */
 #if defined(__cplusplus)

@@ -111,9 +111,11 @@ typedef struct FA__PARAMS {
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
+FA__REQUIRE(FA__TAKES(FA_ACTIVATION, float, double, FA__USER_TYPE, float) && FA__TAKES(FA__CAT(FA_ACTIVATION, _grad), float, double, FA__USER_TYPE, float),
+            "FA_ACTIVATION needs float " FA__STR(FA_ACTIVATION) "(const FA_USER_ARGS *user, float x), its derivative the same with _grad, and FA_USER_ARGS defined as the type that user points to");
 /* The only call of the activation: elsewhere a name of the library's may hide it. */
-FA_HOOK float FA__ROWS(__activation)(const FA_USER_ARGS *fa__user, float fa__x) { return FA_ACTIVATION(fa__user, fa__x); }
-FA_HOOK float FA__ROWS(__activation_grad)(const FA_USER_ARGS *fa__user, float fa__x) {
+FA_HOOK float FA__ROWS(__activation)(const FA__USER_TYPE *fa__user, float fa__x) { return FA_ACTIVATION(fa__user, fa__x); }
+FA_HOOK float FA__ROWS(__activation_grad)(const FA__USER_TYPE *fa__user, float fa__x) {
     return FA__CAT(FA_ACTIVATION, _grad)(fa__user, fa__x);
 }
 
@@ -173,6 +175,7 @@ FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {
 #undef FA__PARAMS
 #undef FA__HAS_USER
 #undef FA__USER
+#undef FA__USER_TYPE
 #undef FA__USER_BYTES
 #include <fa/arch/unbind.h>
 FA__STRICT_END

@@ -37,12 +37,13 @@ typedef enum {
     CAUSALALIBI,
     CAUSALBIAS,
     CAUSALSOFTCAP,
+    CAUSALOWN,
     PACKED,
     VARIANTS
 } variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
                                                     "alibi", "softcap", "bias",   "keybias", "own",
-                                                    "causalalibi", "causalbias", "causalsoftcap", "packed"};
+                                                    "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed"};
 
 typedef struct {
     char name[128], config[64];
@@ -194,7 +195,8 @@ static fa_range visible(const fa_attention_args *a, variant_id variant, int b, i
     case CAUSAL:
     case CAUSALALIBI:
     case CAUSALBIAS:
-    case CAUSALSOFTCAP: keys.end = query + 1; break;
+    case CAUSALSOFTCAP:
+    case CAUSALOWN: keys.end = query + 1; break;
     case WINDOW: keys.begin = query > a->window_left ? query - a->window_left : 0, keys.end = query + 1; break;
     case PREFIX: keys.end = query < a->prefix[b] ? a->prefix[b] : query + 1; break;
     case DOCUMENT:
@@ -218,7 +220,8 @@ static double modified(const fa_attention_args *a, variant_id variant, int dtype
     case BIAS:
     case CAUSALBIAS: return score + (double)fa_load_element(a->bias, query * a->bias_stride_query + key, dtype);
     case KEYBIAS: return score + (double)a->key_bias[h * a->key_bias_stride_head + key];
-    case OWN: return score + 1e-4 * (key - query);
+    case OWN:
+    case CAUSALOWN: return score + 1e-4 * (key - query);
     default: return score;
     }
 }
@@ -348,7 +351,7 @@ static double operations(shape s, variant_id variant, const fa_attention_args *h
         fa_range keys = visible(host, variant, 0, i);
         seen += keys.end - keys.begin;
     }
-    if (variant == CAUSAL || variant == CAUSALALIBI || variant == CAUSALBIAS || variant == CAUSALSOFTCAP) seen = square / 2;
+    if (variant == CAUSAL || variant == CAUSALALIBI || variant == CAUSALBIAS || variant == CAUSALSOFTCAP || variant == CAUSALOWN) seen = square / 2;
     return 4.0 * s.batch * s.heads * seen * s.dim;
 }
 

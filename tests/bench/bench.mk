@@ -27,6 +27,7 @@ bench_variant_keybias  := -DFA_SCORE=fa_key_bias
 bench_variant_own      := -DFA_SCORE=bench_own
 bench_variant_causalbias := -DFA_MASK=fa_causal -DFA_SCORE=fa_bias
 bench_variant_causalsoftcap := -DFA_MASK=fa_causal -DFA_SCORE=fa_softcap
+bench_variant_causalown := -DFA_MASK=fa_causal -DFA_SCORE=bench_own
 bench_variant_causalalibi := -DFA_MASK=fa_causal -DFA_SCORE=fa_alibi
 
 bench_comma := ,

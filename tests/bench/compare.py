@@ -42,7 +42,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "packed"]
+VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed"]
 CAUSAL = [v for v in VARIANTS if v.startswith("causal")]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
@@ -262,7 +262,7 @@ class Cell:
             scores = scores + self.bias[rows].to(scores.dtype)
         elif self.variant == "keybias":
             scores = scores + self.key_bias[h][None, :].to(scores.dtype)
-        elif self.variant == "own":
+        elif self.variant in ("own", "causalown"):
             scores = scores + 1e-4 * (keys[None, :] - rows[:, None]).to(scores.dtype)
         bounds = torch.tensor([self.visible_keys(int(r)) for r in rows], device=self.device)
         hidden = (keys[None, :] < bounds[:, :1]) | (keys[None, :] >= bounds[:, 1:])
@@ -346,6 +346,7 @@ def flex(cell):
         "causalalibi": lambda b, h, q, k: q >= k,
         "causalbias": lambda b, h, q, k: q >= k,
         "causalsoftcap": lambda b, h, q, k: q >= k,
+        "causalown": lambda b, h, q, k: q >= k,
         "window": lambda b, h, q, k: (q >= k) & (q - k < part),
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
@@ -360,6 +361,7 @@ def flex(cell):
         "causalbias": lambda s, b, h, q, k: s + cell.bias[q, k],
         "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
         "own": lambda s, b, h, q, k: s + 1e-4 * (k - q),
+        "causalown": lambda s, b, h, q, k: s + 1e-4 * (k - q),
     }
     blocks = None
     if cell.variant in masks:

@@ -70,7 +70,7 @@ enum { /* bytes of a stage */
     FA__LOAD_STEP(step, FA__LOOP(_vtile_load_part), shared->v[stage ^ 1], v_block); \
     FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
 /* How many columns of half a tile go with the steps before `step` of `steps`. */
-#define FA__SHARE(step, steps) ((step) * FA__COLS / (steps))
+#define FA__SHARE(step, steps) (FA__COLS % (steps) ? (step) * FA__COLS / (steps) : (step) * (FA__COLS / (steps)))
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
     enum {
@@ -153,7 +153,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #define FA__Q &shared->qo.q
 #endif
     for (int stage = 0; tile >= 0; stage ^= FA__TWO) {
-        int key0 = tile * FA_BLOCK_N, masked = walk.masked | (key0 + FA_BLOCK_N > a->seqlen_k);
+        int key0 = tile * FA_BLOCK_N, masked = walk.masked | (key0 + FA_BLOCK_N > a->seqlen_k) | FA__LOOP(_ragged)(box);
         FA__LOOP(_ktile_wait)(0);
 #if FA__PAIRS
         if (!FA__TWO) FA__LOOP(_ktile_split)(&shared->k[0], thread);
@@ -256,7 +256,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         box = FA__LOOP(_box_anew)(p);
         at = FA__LOOP(_index)(p, box);
 #endif
-        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__ANEW ? FA__OP(opaque)(thread) : thread);
+        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__WHOLE, FA__ANEW ? FA__OP(opaque)(thread) : thread);
 
         if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
@@ -303,6 +303,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }
 #undef FA__JUDGED
+#undef FA__WHOLE
 #undef FA__WORDS
 #undef FA__BY_WARPS
 #undef FA__LINES

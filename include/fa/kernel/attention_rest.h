@@ -16,8 +16,8 @@ typedef struct FA__LOOP(_rest) {
 #if FA__BY_EIGHT
     FA__LOOP(_addends) addends;
 #elif FA__HAS_SCORE
-    int query[FA__LOOP(_qk_ROWS)], key; /* a thread's */
-    float distance[FA__LOOP(_qk_ROWS)], apart;
+    int query, key; /* a thread's first ones */
+    float distance; /* between them, as in fa_index */
 #endif
 } FA__LOOP(_rest);
 
@@ -36,7 +36,7 @@ FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, f
 /* Applies hook and mask now; nothing is deferred. */
 FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                                  int masked, int thread) {
-    FA__LOOP(_modify)(s, p, at, box, key0, masked, thread);
+    FA__LOOP(_modify)(s, p, at, box, key0, masked, FA__WHOLE, thread);
     rest->hook = 0;
 #if FA__BY_EIGHT
     memset(&rest->addends, 0, sizeof rest->addends);
@@ -47,14 +47,10 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                              int masked, int thread) {
 #if FA__HAS_SCORE && !FA__BY_EIGHT
-    /* A result that will be dropped is of key 0: this column's own key may not exist. */
-    rest->apart = (float)rest->hook;
+    /* A result that will be dropped is of key 0 and the block's first query: this thread's own may not exist. */
     rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
-    FA__UNROLL
-    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        rest->query[r] = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
-        rest->distance[r] = (float)(rest->key - rest->query[r] - (p->args.seqlen_k - p->args.seqlen_q));
-    }
+    rest->query = rest->hook ? FA__LOOP(_first_query)(box, thread) : box.queries.begin;
+    rest->distance = (float)(rest->key - rest->query - (p->args.seqlen_k - p->args.seqlen_q));
 #endif
     if (!rest->hook) FA__LOOP(_apply_all)(rest, s, p, at, box, key0, masked, thread);
 }
@@ -68,13 +64,14 @@ FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_
 #if FA__BY_EIGHT
     FA__LOOP(_add_columns)(&rest->addends, s, rest->hook ? p->scale : 1.0f, first, last);
 #elif FA__HAS_SCORE
+    const float apart = (float)rest->hook;
     FA__UNROLL
     for (int c = first; c < last; c++) FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        int offset = FA__LOOP(_qk_col_offset)(c);
+        int offset = FA__LOOP(_qk_col_offset)(c), below = FA__LOOP(_below)(r);
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-        float y = FA__LOOP(_modify_one)(*x, p, at, rest->query[r], rest->key + offset * rest->hook,
-                                        FA__OP(fma)((float)offset, rest->apart, rest->distance[r]), 0, 0);
+        float y = FA__LOOP(_modify_one)(*x, p, at, rest->query + below * rest->hook, rest->key + offset * rest->hook,
+                                        FA__OP(fma)((float)(offset - below), apart, rest->distance), 0, 0);
         *x = rest->hook ? y : *x;
     }
 #endif

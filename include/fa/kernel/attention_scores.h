@@ -62,6 +62,39 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     }
 }
 
+/* Whether hooks, in tiles that the mask does not look at, take a thread's queries for existing ones. The compiler then knows how its rows lie to
+ * each other: a column of the first one is as far from it as the column eight further on is from the second one, and what a hook makes of that
+ * distance is computed once for both: 2 to 7% faster. */
+#define FA__WHOLE (FA__HOOKED && !FA__SOFT_CAP && !FA__BY_EIGHT)
+enum { FA__LOOP(_warp_rows) = FA__LOOP(_qk_ROWS) * 8 };
+
+/* Whether that is not so: a warp of the block has queries that exist and others that do not. */
+FA__FN int FA__LOOP(_ragged)(fa_box box) { return FA__WHOLE && (box.queries.end - box.queries.begin) % FA__LOOP(_warp_rows) != 0; }
+
+/* A thread's first query in a block that is not ragged: for a warp beyond the end, which has none, that of the last warp that has some. And how far
+ * below it the one of row r is, known to the compiler. */
+FA__FN int FA__LOOP(_first_query)(fa_box box, int thread) {
+    int row = FA__LOOP(_qk_row)(thread, 0);
+    return fa__min(box.queries.begin + row, box.queries.end - FA__LOOP(_warp_rows) + row % FA__LOOP(_warp_rows));
+}
+FA__FN int FA__LOOP(_below)(int r) { return FA__LOOP(_qk_row)(0, r) - FA__LOOP(_qk_row)(0, 0); }
+
+/* As _modify_as() without a mask or an edge, in such a block. A key is told by how far it is from the first query, so that this one is left
+ * out of the difference of both. */
+FA__FN void FA__LOOP(_modify_whole)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int thread) {
+    thread = FA__OP(opaque)(thread);
+    const int top = FA__OP(opaque)(FA__LOOP(_first_query)(box, thread));
+    const int ahead = FA__OP(opaque)(key0 + FA__LOOP(_qk_col)(thread, 0) - top);
+    const float distance = (float)(ahead - (p->args.seqlen_k - p->args.seqlen_q));
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int offset = FA__LOOP(_qk_col_offset)(c), below = FA__LOOP(_below)(r);
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)];
+        *x = FA__LOOP(_modify_one)(*x, p, at, top + below, top + (ahead + offset), distance + (float)(offset - below), 0, 0);
+    }
+}
+
 /* Whether tiles on a band's edge are masked with few comparisons: where a thread's columns lie as in a plain product,
  * and not for FA_F32 and FA_TF32, since the code needs registers. */
 #define FA__BANDED (FA__MASK_IS_BAND && !FA__BY_EIGHT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
@@ -101,9 +134,9 @@ FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int 
 #include <fa/kernel/attention_documents.h>
 
 /* Hook and mask for the scores of FA__PART_N keys from key0 on, each case in code of its own; `masked`: the mask leaves
- * some of them out, or there are keys beyond the end. */
+ * some of them out, or there are keys beyond the end; `whole`, a compile-time constant: where it does not, blocks are not ragged. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
-                              int thread) {
+                              int whole, int thread) {
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
     uint32_t own[(FA__PART_N + 31) / 32];
     if (masked && FA__LOOP(_own_keys)(own, p, box, key0, thread)) {
@@ -118,8 +151,9 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
         FA__LOOP(_hide_band)(s, p, box, key0, thread);
     }
 #else
-    else if (masked && FA__HAS_MASK) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
+    else if (masked && (FA__HAS_MASK || whole)) FA__LOOP(_modify_as)(s, p, at, box, key0, 1, 0, thread);
 #endif
+    else if (whole) FA__LOOP(_modify_whole)(s, p, at, box, key0, thread);
     else if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
 #if FA__MASK_NEEDS & FA__WITH_CAUSAL
     if (masked) FA__LOOP(_hide_later)(s, p, box, key0, thread);

@@ -41,7 +41,7 @@ FA__FN int FA__LOOP(_steep_place)(const FA__LOOP(_consumer) * c) { return c->nex
 enum { FA__LOOP(_first_place) = 2 };
 FA__FN void FA__LOOP(_say_steep)(const FA__LOOP(_consumer) * c, int place) { c->shared->steep[c->group][place] = c->blocks; }
 FA__FN void FA__LOOP(_look_for_steep)(FA__LOOP(_consumer) * c, int place) {
-    c->steep |= fa_sm90_uniform(c->shared->steep[c->group][place]) == c->blocks;
+    c->rough |= fa_sm90_uniform(c->shared->steep[c->group][place]) == c->blocks;
 }
 
 /* After a block's first tile, in which they are capped, its largest scores are known, and the next one need not be weighed twice. */

@@ -84,6 +84,10 @@
  * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256. */
 #define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
 
+/* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that queries
+ * exist (FA__WHOLE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
+#define FA__SMOOTH (FA__CURVED || FA__WHOLE)
+
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
 #define FA__LEAVING_M 16 /* rows of O that a warp writes */
@@ -228,7 +232,7 @@ typedef struct FA__LOOP(_consumer) {
     float sum[FA__LOOP(_qk_ROWS)];
     int behind; /* the current tile has to be weighed once more, */
     int far;    /* because a maximum is large (FA__FAR_KEPT) */
-    int steep;  /* scores of the latest block come near the soft cap (FA__CURVED) */
+    int rough;  /* the latest block has tiles that are not smooth (FA__SMOOTH) */
 #if FA__COLUMNS == 1
     FA__LOOP(_columns) columns; /* of the latest block */
 #endif
@@ -286,8 +290,8 @@ FA__FN void FA__LOOP(_take_bias)(FA__LOOP(_consumer) * c) {
 }
 #endif
 
-/* Hooks and the mask, where a tile needs them. */
-FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
+/* Hooks and the mask, where a tile needs them; `smooth`: _step(). */
+FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     int masked = plain ? 0 : c->note & FA__LOOP(_masked);
 #if FA__BIAS_TILES
     FA__LOOP(_take_bias)(c);
@@ -303,7 +307,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain) {
     }
     fa_box box = FA__LOOP(_part)(c, 0);
     int key0 = FA__LOOP(_first_key)(c->note);
-    FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, c->thread);
+    FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, smooth, c->thread);
 }
 
 /* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that exist. */
@@ -410,8 +414,8 @@ FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
 FA__FN void FA__LOOP(_mark)(void) { fa_sm90_warp_barrier(); }
 
 /* A step: P V of the current tile, Q K^T and the softmax of the next one. `plain`: both are of one block, and no mask looks at the next one.
- * `curved`: its scores are not capped before they are weighed (FA__CURVED). */
-FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int curved) {
+ * `smooth`: what FA__SMOOTH says holds for it. */
+FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = plain ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
     int leader = c->thread == 0, v_slot = c->current.slot;
@@ -460,7 +464,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int curved) {
                                leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
-    if (!curved) FA__LOOP(_apply)(c, plain);
+    if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
     if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
@@ -483,7 +487,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int curved) {
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), plain || c->begun); /* by all threads, which frees their notes, too */
     if (FA__APART) fa_sm90_keep_apart(c->thread);
 #if FA__CURVED
-    if (curved) c->behind = FA__LOOP(_weigh_uncapped)(c);
+    if (smooth) c->behind = FA__LOOP(_weigh_uncapped)(c);
     else
 #endif
     {
@@ -514,7 +518,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
-    c->behind = c->far = c->steep = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    c->behind = c->far = c->rough = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
@@ -534,8 +538,8 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group); /* the first turn is the first group's */
     for (;;) {
-        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->steep) FA__LOOP(_step)(c, 1, FA__CURVED);
-#if FA__CURVED && (!FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
+        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->rough) FA__LOOP(_step)(c, 1, FA__SMOOTH);
+#if FA__SMOOTH && (FA__WHOLE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 0);
 #endif
         if (c->note & FA__LOOP(_last)) {
@@ -544,8 +548,8 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
                                   c->blocks / FA__LOOP(_q_stages) & 1);
             int more = fa_sm90_uniform(shared->block[c->blocks % FA__LOOP(_blocks)].batch) >= 0;
             c->blocks++;
-            c->steep = 0;
             if (!more) break;
+            c->rough = FA__LOOP(_ragged)(FA__LOOP(_part)(c, 0));
             FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
         }
         FA__LOOP(_step)(c, 0, 0);
@@ -615,3 +619,5 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__FAR
 #undef FA__NEAR
 #undef FA__CURVED
+#undef FA__SMOOTH
+#undef FA__WHOLE
