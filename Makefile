@@ -57,6 +57,9 @@ format:
 
 clean:
 	rm -rf $(BUILD)
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL: # with other goals: they come after it
+endif
 
 # ------------------------------------------------------------------ install
 

@@ -94,7 +94,7 @@
  *  (fa/tile.h). It returns the address of the row, 16-byte aligned, or NULL for a row of zeros. */
 #define FA_ROW_ADDRESS row_address
 
-/** Rows of C: on a GPU 16 or 32 for each warp, with #FA_ARCH 90 16 (fa/mma.h, required; fa/softmax.h: of the product
+/** Rows of C: on a GPU a multiple of 16 for each warp, with #FA_ARCH 90 16 (fa/mma.h, required; fa/softmax.h: of the product
  *  that computes the scores). */
 #define FA_M 64
 
@@ -864,14 +864,15 @@ void NAME_dropout(float *x, const NAME_view *v, int64_t piece, const NAME_drawn 
  *  @param v the row that will be written */
 void NAME_stream(NAME_view *v);
 
-/** Shared memory of a block that NAME_hold() needs for a row.
+/** Shared memory of a block that NAME_hold() needs for a row. A kernel asks; for the host, which launches it, enough are
+ *  (cols + 15) / (NAME_LENGTH * threads) + 1 pieces of NAME_LENGTH elements for each thread of the block, where `threads` are those of a team.
  *  @param v the row
  *  @return bytes; 0 on the CPU and with #FA_HOLD FA_FRAGMENT */
 size_t NAME_held_bytes(const NAME_view *v);
 
 /** Starts reading a row that is needed more than once.
  *  @param held  written
- *  @param slot0 NAME_held_bytes() of shared memory, which every thread of the block gives alike; NULL: the row stays where it
+ *  @param slot0 NAME_held_bytes() of shared memory at a multiple of 16 bytes, which every thread of the block gives alike; NULL: the row stays where it
  *               is, and NAME_get() reads it
  *  @param v     the row
  *  @param fill  the value of elements outside the row */

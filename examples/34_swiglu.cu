@@ -8,7 +8,7 @@
  *   - 16 bytes a read, not 2: a warp's request is 512 bytes, and there is an eighth of them.
  *   - Both inputs are asked for before either is used, and as much again behind them.
  *   - One number to compute an element's place from, not a division: rows that lie one behind the other are one long row.
- *   - Each result is written past the first-level cache, where nobody would read it again.
+ *   - What is read is marked as the last to leave the second-level cache, so that results leave early: here nobody reads them soon.
  *
  * The activation is a hook, a function with its derivative: shipped ones are fa_silu, fa_gelu and fa_relu. The second line is
  * an instance with one that nobody ships, the square of relu (So et al., arXiv 2109.08668).

@@ -4,7 +4,7 @@
  *
  * Whatever a row goes through between being read and being written costs nothing: the reading and the writing take the time.
  * So what is in a program a pass over memory of its own, adding a bias or hiding what a token must not see,
- * belongs into the kernel next to it. With the primitives that fa's own kernels are made of it takes a dozen lines:
+ * belongs into the kernel next to it. With the primitives that fa's own kernels are made of it takes fifteen lines:
  *
  *     fa/row.h      rows in registers: who holds which columns; 16 bytes a read, also of odd rows
  *     fa/reduce.h   sums, maxima and softmax states over the threads that share a row
@@ -29,7 +29,7 @@
 /* The last column that a row sees. */
 FA_HOOK int64_t last_seen(int64_t row) { return row % COLS; }
 
-/* The dozen lines. */
+/* The fifteen lines. */
 KERNEL own_kernel(rows p) {
     SHARED reduce_shared shared;
     fa_team team = reduce_team(TEAM);

@@ -31,7 +31,7 @@ examples-gpu: $(ladder:%=$(BUILD)/examples/%.gpu) $(BUILD)/examples/denoise.gpu
 examples-cpu: $(ladder:%=$(BUILD)/examples/%.cpu) $(BUILD)/examples/denoise.cpu $(if $(NVCC),examples-compile)
 	$(run_examples)
 	@echo "On the CPU: $(if $(NVCC),no GPU was found; for one they were compiled but not run,nvcc was not found). Left out: 04 to 09, a GPU's own."
-	@echo "24 and 36 use what the compiler is told of the CPU: make clean examples CFLAGS=\"-O3 -march=native\" shows them at their best."
+	@echo "24 and 36 use what the compiler is told of the CPU: make examples BUILD=$(BUILD)/native CFLAGS=\"-O3 -march=native\" shows them at their best."
 
 # Where nvcc is but no GPU: see that everything compiles for one.
 examples-compile: $(ladder:%=$(BUILD)/examples/%.gpu) $(BUILD)/examples/denoise.gpu

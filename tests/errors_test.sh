@@ -29,16 +29,18 @@ rejects() {
     [ $status != 0 ] && [ $found = 1 ] && [ "$errors" = 1 ]
     ok $? "$by: $what: \"$message\" ($errors error)" "$work/log"
 }
-# names COMPILER WHAT WORD: the case fails with errors of the compiler's own, which say WORD.
+# names COMPILER WHAT WORD [FLAGS...]: the case fails with errors of the compiler's own, which say WORD.
 names() {
-    case $1 in
+    by=$1 what=$2 word=$3
+    shift 3
+    case $by in
     clang) [ -n "$CLANG" ] || return 0 ;;
     c++) [ -n "$CXX" ] || return 0 ;;
     esac
-    compile "$1"
+    compile "$by" "$@"
     status=$?
-    grep -qF -- "$3" "$work/log" && [ $status != 0 ]
-    ok $? "$1: $2 does not compile" "$work/log"
+    grep -qF -- "$word" "$work/log" && [ $status != 0 ]
+    ok $? "$by: $what does not compile" "$work/log"
 }
 accepts() {
     by=$1 what=$2
@@ -120,6 +122,10 @@ attention; rejects cc "-ffast-math" "compile without -ffast-math" -ffast-math
 attention; rejects cc "-ffinite-math-only" "compile without -ffast-math and -ffinite-math-only" -ffinite-math-only
 if $CC -fassociative-math -fno-signed-zeros -fno-trapping-math -E -dM -x c /dev/null 2>/dev/null | grep -q __ASSOCIATIVE_MATH__; then
     attention; rejects cc "-ffast-math -fno-finite-math-only" "compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math" -ffast-math -fno-finite-math-only
+fi
+
+if $CC -mfpmath=387 -E -dM -x c /dev/null 2>/dev/null | grep -q __x86_64__ && ! $CC -mfpmath=387 -E -dM -x c /dev/null | grep -q __SSE2_MATH__; then
+    attention; names cc "-mfpmath=387" "compile with -msse2 -mfpmath=sse" -mfpmath=387
 fi
 
 # Hooks with the wrong user type: errors of the compiler's own, in C (by -Werror) and in C++.

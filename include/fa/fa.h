@@ -41,7 +41,7 @@
 #error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a, in CMake CMAKE_CUDA_ARCHITECTURES (nvcc without -arch picks an older one)"
 #endif
 
-#if defined(__i386__) && !defined(__SSE2__)
+#if (defined(__i386__) || defined(__x86_64__)) && !defined(__SSE2_MATH__) /* -msse2 alone only allows its instructions */
 #error "fa relies on floats that are rounded to float, which the x87 unit does not do: compile with -msse2 -mfpmath=sse"
 #endif
 

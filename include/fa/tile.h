@@ -70,7 +70,7 @@
  * | FA_ROWS        | yes      |                 | rows of the tile; with FA_ARCH 90 a multiple of 8 |
  * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the matrix unit needs |
  * | FA_OPERAND     | no       | FA_OPERAND_B    | the product's operand: FA_OPERAND_A (M x K), FA_OPERAND_B (N x K), FA_OPERAND_BT (K x N) |
- * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |
+ * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address that is a multiple of 16 bytes, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |
  * | FA_ROW_ADDRESS | FA_POINTER |               | function (user, row) that returns the address of a row, or NULL for a row of zeros |
  * | FA_USER_ARGS   | no       | none            | type that FA_ROW_ADDRESS's first argument points to |
  * | FA_WARPS       | no       | 4               | warps that load together (GPU) |

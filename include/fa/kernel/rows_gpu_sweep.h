@@ -8,7 +8,7 @@
  * Backward: blocks are persistent. A team takes row after row, with the next ones in flight into shared memory. A thread has
  * the same columns in every row; it keeps their weights in shared memory (for rows of any kind in registers), and their sums in
  * registers. In the end the teams of a block add theirs, each block writes what it has, and a second, small kernel adds that up
- * in the order of the blocks: no atomics. Rows are swept by a few lanes, a warp, or a block; longer ones by segments, each by
+ * in an order that depends on their number alone: no atomics. Rows are swept by a few lanes, a warp, or a block; longer ones by segments, each by
  * blocks of its own, after a first pass over whole rows.
  */
 #include <fa/kernel/gpu.h>

@@ -1,4 +1,4 @@
-/* sm80/mma.h: products of tiles by mma.sync. A warp computes FA_M / FA_WARPS rows (one or two blocks of 16) of all FA_N
+/* sm80/mma.h: products of tiles by mma.sync. A warp computes FA_M / FA_WARPS rows (blocks of 16) of all FA_N
  * columns. Of every 16 x 8 block, lane l holds rows l / 4 and l / 4 + 8, columns l % 4 * 2 and the next: fragments are
  * kept as FA_M / FA_WARPS / 8 rows of FA_N / 4 columns. */
 #include <fa/arch/sm80/layout.h>

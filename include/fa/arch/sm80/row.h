@@ -61,7 +61,7 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
     return v;
 }
 
-FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* all do, from the first-level cache's point of view */
+FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* stores that pass by the first-level cache were slower */
 /* What is read of it stays in the second-level cache by a policy. */
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) {
     v->stream = 1;
