@@ -523,9 +523,9 @@ static void unmappable(const instance *of, const shape *s) {
     problem p;
     fa_plan plan;
     problem_new(&p, of, s, check_place, &random_numbers);
-    p.args.v.stride_head = (int64_t)1 << 39;
+    p.args.q.stride_head = (int64_t)1 << 39;
     const fa_status status = of->forward(&p.args, 0), planned = of->plan(&p.args, &plan);
-    tap_ok(status == FA_ERROR_ARGUMENT && planned == status && strstr(fa_last_error(), "g_90: v: stride_head is 549755813888 elements"),
+    tap_ok(status == FA_ERROR_ARGUMENT && planned == status && strstr(fa_last_error(), "g_90: q: stride_head is 549755813888 elements"),
            "%s: a stride of 2^40 bytes is refused: %s", of->name, fa_last_error());
     problem_delete(&p);
 }
