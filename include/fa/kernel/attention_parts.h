@@ -146,6 +146,7 @@ typedef union FA__LOOP(_qo) {
     FA__LOOP(_otile_tile) o;
 } FA__LOOP(_qo);
 
+enum { FA__LOOP(_worker_rows) = FA__WORKER_M };
 #undef FA__WIDE
 #undef FA__LOADER
 #undef FA__WORKER_M

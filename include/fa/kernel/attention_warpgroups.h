@@ -84,8 +84,8 @@
  * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256. */
 #define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
 
-/* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that queries
- * exist (FA__WHOLE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
+/* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that its
+ * queries exist (FA__WHOLE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
 #define FA__SMOOTH (FA__CURVED || FA__WHOLE)
 
 /* A warpgroup works on its own: 64 queries, four warps. */
