@@ -69,7 +69,8 @@ enum { /* bytes of a stage */
 #define FA__LOAD(step) \
     FA__LOAD_STEP(step, FA__LOOP(_vtile_load_part), shared->v[stage ^ 1], v_block); \
     FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
-/* How many columns of half a tile go with the steps before `step` of `steps`. */
+/* How many columns of half a tile go with the steps before `step` of `steps`. Where each has as many, the compiler must see it, or it leaves
+ * loops over a step's columns rolled, and scores in memory (which took an instance twice the time). */
 #define FA__SHARE(step, steps) (FA__COLS % (steps) ? (step) * FA__COLS / (steps) : (step) * (FA__COLS / (steps)))
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
