@@ -135,7 +135,9 @@ if [ "$1" = --one ]; then
                 suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
         esac
-        case $file in
+        schedule=$file
+        [ "$(field "$n" on)" != sm_90a ] || schedule=kernel/attention_warpgroups.h # of what schedules share, that one's part
+        case $schedule in
         arch/sm90/cluster.h) ;;
         arch/sm90/ops.h | arch/sm90/wgmma.h | mbarrier.h) [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         arch/sm90/* | kernel/tensor_map.h | kernel/attention_bias_tiles.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/*soft_cap.h)

@@ -832,7 +832,7 @@ static void documents_apart(const instance *of) {
 /* Hooks are asked about what there is, also where nobody looks at the answer. */
 static void hooks_inside(void) {
     static const int lengths[][2] = {{1, 1}, {1, 65}, {70, 7}, {63, 127}, {150, 300}, {300, 150}, {129, 513},
-                                    {127, 130}, {160, 129}, {256, 257}}; /* few queries missing, and none */
+                                    {127, 130}, {160, 129}, {256, 257}, {40, 600}, {100, 600}}; /* few queries missing, none, and all of a worker's */
     int *outside = (int *)memory_new(check_place, sizeof *outside), none = 0;
     memory_put(check_place, outside, &none, sizeof none);
     for (size_t i = 0; i < sizeof spies / sizeof *spies; i++) {
