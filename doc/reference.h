@@ -864,7 +864,7 @@ void NAME_dropout(float *x, const NAME_view *v, int64_t piece, const NAME_drawn 
  *  @param v the row that will be written */
 void NAME_stream(NAME_view *v);
 
-/** Shared memory of a block that NAME_hold() needs for a row. A kernel asks; for the host, which launches it, enough are
+/** Shared memory of a block that NAME_hold() needs for a row. A kernel asks; the host, which launches it, may take
  *  (cols + 15) / (NAME_LENGTH * threads) + 1 pieces of NAME_LENGTH elements for each thread of the block, where `threads` are those of a team.
  *  @param v the row
  *  @return bytes; 0 on the CPU and with #FA_HOLD FA_FRAGMENT */

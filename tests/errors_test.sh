@@ -164,6 +164,10 @@ for by in cc clang; do
         'FA_HOOK fa_tile_class m_tile(const struct mine *user, fa_box box) { (void)user, (void)box; return FA_PARTIAL; }' \
         'FA_HOOK fa_range m_keys(const struct mine *user, fa_box box) { (void)user; return box.keys; }' '#define FA_MASK m'
     rejects $by "a mask whose FA_USER_ARGS is forgotten" "FA_MASK needs int m_keep(const FA_USER_ARGS *user, fa_index at)" -isystem "$installed"
+    attention 'struct mine { int x; };' 'FA_HOOK unsigned m_keep(const void *user, fa_index at) { (void)user; return at.key < 3; }' \
+        'FA_HOOK fa_tile_class m_tile(const struct mine *user, fa_box box) { (void)user, (void)box; return FA_PARTIAL; }' \
+        'FA_HOOK fa_range m_keys(const void *user, fa_box box) { (void)user; return box.keys; }' '#define FA_MASK m'
+    rejects $by "a mask whose tile takes another type" "FA_MASK needs fa_tile_class m_tile(const FA_USER_ARGS *user, fa_box box) and fa_range m_keys()" -isystem "$installed"
     INCLUDE=$installed
     attention '#include <fa/mask.h>' 'FA_HOOK double hook(const void *user, float score, fa_index at) { (void)user; return score * (double)at.key; }' \
         'FA_HOOK _Bool m_keep(const void *user, fa_index at) { (void)user; return at.key < 3; }' 'FA_MASK_FROM_KEEP(m)' '#define FA_SCORE hook' '#define FA_MASK m'

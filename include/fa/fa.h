@@ -41,7 +41,8 @@
 #error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a, in CMake CMAKE_CUDA_ARCHITECTURES (nvcc without -arch picks an older one)"
 #endif
 
-#if (defined(__i386__) || defined(__x86_64__)) && !defined(__SSE2_MATH__) /* -msse2 alone only allows its instructions */
+/* (-msse2 alone only allows its instructions; and -1 is -mfpmath=both.) */
+#if (defined(__i386__) || defined(__x86_64__)) && (!defined(__SSE2_MATH__) || __FLT_EVAL_METHOD__ + 0 < 0)
 #error "fa relies on floats that are rounded to float, which the x87 unit does not do: compile with -msse2 -mfpmath=sse"
 #endif
 
@@ -153,14 +154,13 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #endif
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
-/* Whether a hook's parameters are a pointer to the user's type, or to void, and then those given, and its result one of two types. For C compilers, which
- * do not say so of code in a system's directories (FA__STRICT_BEGIN is without effect there); C++ takes no others. */
+/* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first one is a pointer to the user's type, or
+ * to void. For C compilers, which say nothing of other types in a system's directories, where FA__STRICT_BEGIN is without effect; C++ always does. */
+#define FA__FUNCTION(result, user, ...) result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1
 #if defined(__cplusplus) || !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
-#define FA__TAKES(hook, result, other, user, ...) 1
+#define FA__IS_ONE_OF(hook, ...) 1
 #else
-#define FA__TAKES(hook, result, other, user, ...)                                                          \
-    _Generic(&hook, result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1,      \
-             other(*)(const user *, __VA_ARGS__): 1, other(*)(const void *, __VA_ARGS__): 1, default: 0)
+#define FA__IS_ONE_OF(hook, ...) _Generic(&hook, __VA_ARGS__, default: 0)
 #endif
 /* Around code that calls hooks: a hook that does not exist, that takes another type of arguments, or that may write the user's
  * struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK that is called for both host and device. */

@@ -127,9 +127,8 @@ static FA_UNUSED int FA__ATTN(_sm90_is_long)(const FA__PARAMS *p) {
 #define FA__CHOOSE_90(call, ...) FA__ATTN(_sm90##call)(__VA_ARGS__)
 #endif
 
-/* Whether this schedule can run on the current device, or leaves the call to the other one, which needs no maps: 1 or 0; -1 if it must
- * (FA_ARCH 90) and the device cannot, with *status. */
-static FA_UNUSED int FA__ATTN(_sm90_usable)(const FA__PARAMS *p, fa_status *status) {
+/* Whether this schedule can run on the current device: 1 or 0; -1 if it must (FA_ARCH 90) and cannot, with *status. */
+static FA_UNUSED int FA__ATTN(_sm90_usable)(fa_status *status) {
     struct cudaFuncAttributes kernel;
     int device, major = 0;
     cudaError_t error = cudaGetDevice(&device);
@@ -140,7 +139,7 @@ static FA_UNUSED int FA__ATTN(_sm90_usable)(const FA__PARAMS *p, fa_status *stat
         *status = fa__cuda_failed(error, FA__STR(FA__ATTN()), "finding the kernel");
         return -1;
     }
-    if (major == 9 && kernel.maxThreadsPerBlock > FA__EMPTY_THREADS) return !FA__HAS_80 || FA__ATTN(_sm90_mappable)(p, 0);
+    if (major == 9 && kernel.maxThreadsPerBlock > FA__EMPTY_THREADS) return 1;
     if (FA__HAS_80) return 0;
     *status = FA__FAIL(
         FA_ERROR_ARCHITECTURE,
@@ -157,7 +156,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     fa_status status =
         FA__ATTN(_sm90_plan)(args, &p, NULL); /* wrong arguments are wrong everywhere: no device is needed to refuse them */
     if (status != FA_OK || p.items == 0) return status;
-    int usable = FA__ATTN(_sm90_usable)(&p, &status);
+    int usable = FA__ATTN(_sm90_usable)(&status);
     if (usable < 0) return status;
     if (usable) return FA__CHOOSE_90(_forward, args, stream);
 #endif
@@ -218,7 +217,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
 #endif
     if (!plan) return FA__FAIL(FA_ERROR_ARGUMENT, "%s: plan is NULL: point it to an fa_plan", FA__STR(FA__ATTN()));
 #if FA__HAS_90
-    if ((usable = FA__ATTN(_sm90_usable)(&p, &status)) < 0) return status;
+    if ((usable = FA__ATTN(_sm90_usable)(&status)) < 0) return status;
     if (usable && (status = FA__CHOOSE_90(_plan, args, &p, plan)) != FA_OK) return status;
 #endif
 #if FA__HAS_80

@@ -43,18 +43,15 @@ static __global__ void __launch_bounds__(FA__KEYLESS_THREADS) FA__ATTN(__keyless
 }
 #endif
 
-/* Whether maps of the tensors, which are not empty and lie at multiples of 16 bytes, can be made; if `told`, an error says why not. */
-static FA_UNUSED int FA__LOOP(_mappable)(const FA__PARAMS *p, int told) {
+/* Whether maps of the tensors can be made. */
+static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     const char *const name[] = {FA__STR(FA__ATTN()) ": q", FA__STR(FA__ATTN()) ": o", FA__STR(FA__ATTN()) ": k", FA__STR(FA__ATTN()) ": v"};
     const fa_tensor *const mapped[] = {&a->q, &a->o, &a->k, &a->v};
-    for (int i = 0; p->items > 0 && a->seqlen_k > 0 && i < 4; i++) { /* without keys there are no maps */
-        const int heads = i < 2 ? a->heads : a->heads_kv, seqlen = i < 2 ? a->seqlen_q : a->seqlen_k;
-        if (told ? fa__mappable(name[i], *mapped[i], a->batch, heads, seqlen) != FA_OK
-                 : fa__unmappable_stride(*mapped[i], a->batch, heads, seqlen) < 3)
-            return 0;
-    }
-    return 1;
+    fa_status status = FA_OK;
+    for (int i = 0; status == FA_OK && p->items > 0 && a->seqlen_k > 0 && i < 4; i++) /* without keys there are no maps */
+        status = fa__mappable(name[i], *mapped[i], a->batch, i < 2 ? a->heads : a->heads_kv, i < 2 ? a->seqlen_q : a->seqlen_k);
+    return status;
 }
 
 /* Thread blocks of a launch: persistent, one on each multiprocessor. */
@@ -74,7 +71,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     if (a->seqlen_k == 0)
         return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__ATTN(__keyless_kernel), launch.p.items, FA__KEYLESS_THREADS, 0, 0, &launch.p,
                           stream);
-    if (!FA__LOOP(_mappable)(&launch.p, 1)) return FA_ERROR_ARGUMENT; /* the error of making a map cannot say which tensor it is about */
+    if ((status = FA__LOOP(_mappable)(&launch.p)) != FA_OK) return status; /* the error of making a map cannot say which tensor it is about */
     if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
     if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
@@ -105,8 +102,7 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
         return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %s_workspace() bytes, aligned to 4",
                         FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, FA__STR(FA__ATTN()));
 #endif
-    if (!plan) return FA_OK;
-    if (!FA__LOOP(_mappable)(p, 1)) return FA_ERROR_ARGUMENT;
+    if (!plan || (status = FA__LOOP(_mappable)(p)) != FA_OK) return status;
     FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__LOOP(_groups) * 4);
     plan->schedule = "sm_90a";
     plan->arch = 90;

@@ -257,7 +257,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         box = FA__LOOP(_box_anew)(p);
         at = FA__LOOP(_index)(p, box);
 #endif
-        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__WHOLE, FA__ANEW ? FA__OP(opaque)(thread) : thread);
+        FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__ALL_THERE, FA__ANEW ? FA__OP(opaque)(thread) : thread);
 
         if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
         FA__LOOP(_pv_a) weights;
@@ -304,7 +304,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_otile_store)(&shared->qo.o, view.o, thread);
 }
 #undef FA__JUDGED
-#undef FA__WHOLE
+#undef FA__ALL_THERE
 #undef FA__WORDS
 #undef FA__BY_WARPS
 #undef FA__LINES

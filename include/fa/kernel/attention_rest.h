@@ -36,7 +36,7 @@ FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, f
 /* Applies hook and mask now; nothing is deferred. */
 FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
                                  int masked, int thread) {
-    FA__LOOP(_modify)(s, p, at, box, key0, masked, FA__WHOLE, thread);
+    FA__LOOP(_modify)(s, p, at, box, key0, masked, FA__ALL_THERE, thread);
     rest->hook = 0;
 #if FA__BY_EIGHT
     memset(&rest->addends, 0, sizeof rest->addends);

@@ -206,7 +206,7 @@ FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a mu
 #define FA_BLOCK_N FA__TABLE_N
 #endif
 #if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4) || FA__IS_BARE(FA_STAGES)
-FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGES) ": 1 or 2 (FA_ARCH 90: 1 to 4) are possible");
+FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGES) ": 1 or 2 (FA_ARCH 90: 1 to 4) are possible, in parentheses if it is an expression, without a suffix");
 #undef FA_STAGES
 #define FA_STAGES 1
 #elif FA__ARCH == FA_CPU

@@ -85,8 +85,8 @@
 #define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
 
 /* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that its
- * queries exist (FA__WHOLE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
-#define FA__SMOOTH (FA__CURVED || FA__WHOLE)
+ * queries exist (FA__ALL_THERE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
+#define FA__SMOOTH (FA__CURVED || FA__ALL_THERE)
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
@@ -539,7 +539,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group); /* the first turn is the first group's */
     for (;;) {
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->rough) FA__LOOP(_step)(c, 1, FA__SMOOTH);
-#if FA__SMOOTH && (FA__WHOLE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
+#if FA__SMOOTH && (FA__ALL_THERE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 0);
 #endif
         if (c->note & FA__LOOP(_last)) {
@@ -620,4 +620,4 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__NEAR
 #undef FA__CURVED
 #undef FA__SMOOTH
-#undef FA__WHOLE
+#undef FA__ALL_THERE

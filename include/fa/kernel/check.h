@@ -171,23 +171,20 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
     if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (queries == 0) return FA_OK;
-    const int inputs = keys ? 3 : 1; /* of the first tensors */
-    for (int i = 0; i < inputs; i++) {
+    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, queries));
+    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, (int64_t)of->head_dim_v * of->element_bytes);
+    FA__CHECK(!fa__share_memory(&o, &lse, of->element_bytes), "%s: o, at %p, and lse, at %p, share memory: two arrays are needed", of->name, a->o.data, (void *)a->lse);
+    if (keys == 0) return FA_OK; /* nothing else is read */
+    for (int i = 0; i < 3; i++) {
         FA__CHECK((const void *)a->lse != tensors[i].at->data, "%s: lse and %s.data are both %p: lse needs memory of its own", of->name, tensors[i].name,
                   (void *)a->lse);
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
-    }
-    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, queries));
-    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, (int64_t)of->head_dim_v * of->element_bytes);
-    FA__CHECK(!fa__share_memory(&o, &lse, of->element_bytes), "%s: o, at %p, and lse, at %p, share memory: two arrays are needed", of->name, a->o.data, (void *)a->lse);
-    for (int i = 0; i < inputs; i++) {
         const fa__place at = FA__PLACE(tensors[i].at, a->batch, tensors[i].heads, tensors[i].seqlen, (int64_t)tensors[i].row * of->element_bytes);
         FA__CHECK(!fa__share_memory(&at, &o, of->element_bytes) && !fa__share_memory(&at, &lse, of->element_bytes),
                   "%s: %s, at %p, has a place in o, at %p, or in lse, at %p: these need memory of their own", of->name, tensors[i].name, at.data, a->o.data,
                   (void *)a->lse);
     }
-    if (keys == 0) return FA_OK;
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)

@@ -18,12 +18,6 @@ typedef struct fa_tensor_map {
 static inline FA_UNUSED int fa__mappable_stride(int64_t stride, int size) {
     return size <= 1 || (stride >= 0 && stride % 8 == 0 && stride < (int64_t)1 << 39);
 }
-/* Which of a tensor's strides, of seq, head and batch, a map cannot have: 0 to 2; 3: none. */
-static inline FA_UNUSED int fa__unmappable_stride(fa_tensor tensor, int batch, int heads, int seqlen) {
-    if (!fa__mappable_stride(tensor.stride_seq, seqlen)) return 0;
-    if (!fa__mappable_stride(tensor.stride_head, heads)) return 1;
-    return fa__mappable_stride(tensor.stride_batch, batch) ? 3 : 2;
-}
 /* Whether a map of the tensor can be made. */
 static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch, int heads, int seqlen) {
     if (batch < 1 || heads < 1 || seqlen < 1)
@@ -33,13 +27,17 @@ static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tenso
     if (!tensor.data || (uintptr_t)tensor.data % 16 != 0)
         return FA__FAIL(FA_ERROR_ARGUMENT, "%s: data is %p: a tensor map needs an address aligned to 16 bytes", name,
                         tensor.data);
-    const char *const which[3] = {"seq", "head", "batch"};
-    const int64_t stride[3] = {tensor.stride_seq, tensor.stride_head, tensor.stride_batch};
-    const int i = fa__unmappable_stride(tensor, batch, heads, seqlen);
-    if (i == 3) return FA_OK;
-    return FA__FAIL(FA_ERROR_ARGUMENT,
-                    "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8 (FA_ARCH 80 needs no map)",
-                    name, which[i], (long long)stride[i]);
+    for (int i = 0; i < 3; i++) {
+        const char *const which[3] = {"seq", "head", "batch"};
+        const int size[3] = {seqlen, heads, batch};
+        const int64_t stride[3] = {tensor.stride_seq, tensor.stride_head, tensor.stride_batch};
+        if (!fa__mappable_stride(stride[i], size[i]))
+            return FA__FAIL(
+                FA_ERROR_ARGUMENT,
+                "%s: stride_%s is %lld elements: a tensor map needs a multiple of 8 (16 bytes) from 0 to 2^39 - 8 (FA_ARCH 80 needs no map)",
+                name, which[i], (long long)stride[i]);
+    }
+    return FA_OK;
 }
 
 /* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
