@@ -79,14 +79,14 @@ FA__STRICT_BEGIN
 FA__REQUIRE(0, "define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256");
 #define FA_HEAD_DIM 64
 #elif FA_HEAD_DIM + 0 < 8 || FA_HEAD_DIM + 0 > 256 || (FA_HEAD_DIM + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM)
-FA__REQUIRE(0, "FA_HEAD_DIM is " FA__STR(FA_HEAD_DIM) ": a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, in parentheses if it is an expression, without a suffix (others: pad q and k with zeros and set args.scale)");
+FA__REQUIRE(0, "FA_HEAD_DIM is " FA__STR(FA_HEAD_DIM) ": a multiple of 8 from 8 to 256 is needed, as a literal or a macro, which the preprocessor can compare, " FA__AS_A_NUMBER " (others: pad q and k with zeros and set args.scale)");
 #undef FA_HEAD_DIM
 #define FA_HEAD_DIM 64
 #endif
 #if !defined(FA_HEAD_DIM_V)
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #elif FA_HEAD_DIM_V + 0 < 8 || FA_HEAD_DIM_V + 0 > 256 || (FA_HEAD_DIM_V + 0) % 8 != 0 || FA__IS_BARE(FA_HEAD_DIM_V)
-FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM_V) ": a multiple of 8 from 8 to 256 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM_V) ": a multiple of 8 from 8 to 256 is needed, " FA__AS_A_NUMBER);
 #undef FA_HEAD_DIM_V
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 #endif
@@ -151,8 +151,7 @@ FA__REQUIRE(!FA__KEEP_FITS ||
 #undef FA__KEEP_FITS
 #endif
 #if FA__HAS_SCORE
-FA__REQUIRE(FA__IS_ONE_OF(FA_SCORE, FA__FUNCTION(float, FA__USER_TYPE, float, fa_index), FA__FUNCTION(double, FA__USER_TYPE, float, fa_index),
-                          FA__FUNCTION(float, FA__USER_TYPE, double, fa_index), FA__FUNCTION(double, FA__USER_TYPE, double, fa_index)),
+FA__REQUIRE(FA__IS_ONE_OF(FA_SCORE, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, , fa_index)),
             "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to");
 /* The only call of the hook: elsewhere a name of the library's may hide it. */
 FA_HOOK float FA__ATTN(__score)(const FA__USER_TYPE *fa__user, float fa__score, fa_index fa__at) {

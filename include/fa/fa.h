@@ -157,6 +157,10 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first one is a pointer to the user's type, or
  * to void. For C compilers, which say nothing of other types in a system's directories, where FA__STRICT_BEGIN is without effect; C++ always does. */
 #define FA__FUNCTION(result, user, ...) result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1
+/* Those of a number to a number, float or double; then come nothing, or a comma and other parameters. */
+#define FA__FUNCTIONS_OF_NUMBERS(user, ...)                                                               \
+    FA__FUNCTION(float, user, float __VA_ARGS__), FA__FUNCTION(double, user, float __VA_ARGS__),          \
+        FA__FUNCTION(float, user, double __VA_ARGS__), FA__FUNCTION(double, user, double __VA_ARGS__)
 #if defined(__cplusplus) || !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
 #define FA__IS_ONE_OF(hook, ...) 1
 #else
@@ -237,6 +241,7 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or one
  * without a sign (64U), which would take it from the numbers that it meets. */
 #define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0) || -1 - (x + 0) > 0)
+#define FA__AS_A_NUMBER "in parentheses if it is an expression, without a suffix" /* how to write others */
 /* One buffer per thread for the whole program: a weak definition in every file. The linker merges these; across shared
  * libraries, even those that hide their symbols, the loader does. */
 #if defined(__cplusplus)

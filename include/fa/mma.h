@@ -95,7 +95,7 @@
 #define FA_M undefined
 #endif
 #if FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M)
-FA__REQUIRE(0, "FA_M, the rows of the product, is " FA__STR(FA_M) ": a multiple of 16 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_M, the rows of the product, is " FA__STR(FA_M) ": a multiple of 16 is needed, " FA__AS_A_NUMBER);
 #undef FA_M
 #define FA_M 64
 #endif
@@ -103,7 +103,7 @@ FA__REQUIRE(0, "FA_M, the rows of the product, is " FA__STR(FA_M) ": a multiple 
 #define FA_N undefined
 #endif
 #if FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
-FA__REQUIRE(0, "FA_N, the columns of the product, is " FA__STR(FA_N) ": a multiple of 8 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_N, the columns of the product, is " FA__STR(FA_N) ": a multiple of 8 is needed, " FA__AS_A_NUMBER);
 #undef FA_N
 #define FA_N 16
 #endif
@@ -111,7 +111,7 @@ FA__REQUIRE(0, "FA_N, the columns of the product, is " FA__STR(FA_N) ": a multip
 #define FA_K undefined
 #endif
 #if FA_K + 0 < 8 || (FA_K + 0) % 8 != 0 || FA__IS_BARE(FA_K)
-FA__REQUIRE(0, "FA_K, the length of the dot products, is " FA__STR(FA_K) ": a multiple of 8 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_K, the length of the dot products, is " FA__STR(FA_K) ": a multiple of 8 is needed, " FA__AS_A_NUMBER);
 #undef FA_K
 #define FA_K 16
 #endif

@@ -74,7 +74,7 @@
 #if !defined(FA_BLOCKS)
 #define FA_BLOCKS 1
 #elif FA_BLOCKS + 0 < 1 || FA_BLOCKS + 0 > 16 || FA__IS_BARE(FA_BLOCKS)
-FA__REQUIRE(0, "FA_BLOCKS, the blocks of a cluster, is " FA__STR(FA_BLOCKS) ": 1 to 16 are possible, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_BLOCKS, the blocks of a cluster, is " FA__STR(FA_BLOCKS) ": 1 to 16 are possible, " FA__AS_A_NUMBER);
 #undef FA_BLOCKS
 #define FA_BLOCKS 1
 #endif

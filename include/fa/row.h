@@ -115,14 +115,14 @@
 #define FA_COLS undefined
 #endif
 #if FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "FA_COLS, the columns that the team holds at a time, is " FA__STR(FA_COLS) ": 1 or more is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_COLS, the columns that the team holds at a time, is " FA__STR(FA_COLS) ": 1 or more is needed, " FA__AS_A_NUMBER);
 #undef FA_COLS
 #define FA_COLS 16
 #endif
 #if !defined(FA_THREADS)
 #define FA_THREADS 32
 #elif FA_THREADS + 0 < 1 || FA__IS_BARE(FA_THREADS)
-FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is " FA__STR(FA_THREADS) ": 1 or more is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_THREADS, the threads that share a row, is " FA__STR(FA_THREADS) ": 1 or more is needed, " FA__AS_A_NUMBER);
 #undef FA_THREADS
 #define FA_THREADS 32
 #endif
@@ -137,14 +137,14 @@ FA__REQUIRE(0, "FA_HOLD is " FA__STR(FA_HOLD) ": FA_FRAGMENT or FA_SHARED is nee
 #if !defined(FA_KEEP)
 #define FA_KEEP 1
 #elif FA_KEEP + 0 < 1 || FA__IS_BARE(FA_KEEP)
-FA__REQUIRE(0, "FA_KEEP, the pieces that may be kept as floats, is " FA__STR(FA_KEEP) ": 1 or more is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_KEEP, the pieces that may be kept as floats, is " FA__STR(FA_KEEP) ": 1 or more is needed, " FA__AS_A_NUMBER);
 #undef FA_KEEP
 #define FA_KEEP 1
 #endif
 #if !defined(FA_PIECES)
 #define FA_PIECES 0
 #elif FA_PIECES + 0 < 0 || 0 - FA_PIECES - 1 > 0 || (FA_PIECES + 0 != 0 && FA__IS_BARE(FA_PIECES)) /* the second: it is empty */
-FA__REQUIRE(0, "FA_PIECES, the pieces of every row, is " FA__STR(FA_PIECES) ": 0, if that is not known, or more is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_PIECES, the pieces of every row, is " FA__STR(FA_PIECES) ": 0, if that is not known, or more is needed, " FA__AS_A_NUMBER);
 #undef FA_PIECES
 #define FA_PIECES 0
 #endif

@@ -76,7 +76,7 @@ FA__REQUIRE(FA_M % (FA_WARPS * 16) == 0, "FA_M is " FA__STR(FA_M) " and FA_WARPS
 #define FA_ROWS undefined
 #endif
 #if FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
-FA__REQUIRE(0, "FA_ROWS, the rows of a tile that an owner holds, is " FA__STR(FA_ROWS) ": 1 or more is needed, in parentheses if it is an expression, without a suffix, or FA_M and FA_N, as for the product that leaves the scores");
+FA__REQUIRE(0, "FA_ROWS, the rows of a tile that an owner holds, is " FA__STR(FA_ROWS) ": 1 or more is needed, " FA__AS_A_NUMBER ", or FA_M and FA_N, as for the product that leaves the scores");
 #undef FA_ROWS
 #define FA_ROWS 1
 #endif
@@ -84,7 +84,7 @@ FA__REQUIRE(0, "FA_ROWS, the rows of a tile that an owner holds, is " FA__STR(FA
 #define FA_COLS undefined
 #endif
 #if FA_COLS + 0 < 1 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "FA_COLS, the columns of a tile that an owner holds, is " FA__STR(FA_COLS) ": 1 or more is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_COLS, the columns of a tile that an owner holds, is " FA__STR(FA_COLS) ": 1 or more is needed, " FA__AS_A_NUMBER);
 #undef FA_COLS
 #define FA_COLS 1
 #endif

@@ -111,12 +111,9 @@ typedef struct FA__PARAMS {
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
 
-#define FA__FUNCTIONS                                                                              \
-    FA__FUNCTION(float, FA__USER_TYPE, float), FA__FUNCTION(double, FA__USER_TYPE, float),         \
-        FA__FUNCTION(float, FA__USER_TYPE, double), FA__FUNCTION(double, FA__USER_TYPE, double)
-FA__REQUIRE(FA__IS_ONE_OF(FA_ACTIVATION, FA__FUNCTIONS) && FA__IS_ONE_OF(FA__CAT(FA_ACTIVATION, _grad), FA__FUNCTIONS),
+FA__REQUIRE(FA__IS_ONE_OF(FA_ACTIVATION, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, )) &&
+                FA__IS_ONE_OF(FA__CAT(FA_ACTIVATION, _grad), FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, )),
             "FA_ACTIVATION needs float " FA__STR(FA_ACTIVATION) "(const FA_USER_ARGS *user, float x), its derivative the same with _grad, and FA_USER_ARGS defined as the type that user points to");
-#undef FA__FUNCTIONS
 /* The only call of the activation: elsewhere a name of the library's may hide it. */
 FA_HOOK float FA__ROWS(__activation)(const FA__USER_TYPE *fa__user, float fa__x) { return FA_ACTIVATION(fa__user, fa__x); }
 FA_HOOK float FA__ROWS(__activation_grad)(const FA__USER_TYPE *fa__user, float fa__x) {

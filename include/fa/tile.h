@@ -109,7 +109,7 @@
 #define FA_ROWS undefined
 #endif
 #if FA_ROWS + 0 < 1 || FA__IS_BARE(FA_ROWS)
-FA__REQUIRE(0, "FA_ROWS, the rows of the tile, is " FA__STR(FA_ROWS) ": 1 or more is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_ROWS, the rows of the tile, is " FA__STR(FA_ROWS) ": 1 or more is needed, " FA__AS_A_NUMBER);
 #undef FA_ROWS
 #define FA_ROWS 16
 #endif
@@ -117,7 +117,7 @@ FA__REQUIRE(0, "FA_ROWS, the rows of the tile, is " FA__STR(FA_ROWS) ": 1 or mor
 #define FA_COLS undefined
 #endif
 #if FA_COLS + 0 < 8 || (FA_COLS + 0) % 8 != 0 || FA__IS_BARE(FA_COLS)
-FA__REQUIRE(0, "FA_COLS, the columns of the tile, is " FA__STR(FA_COLS) ": a multiple of 8 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_COLS, the columns of the tile, is " FA__STR(FA_COLS) ": a multiple of 8 is needed, " FA__AS_A_NUMBER);
 #undef FA_COLS
 #define FA_COLS 8
 #endif

@@ -19,7 +19,7 @@
 #define FA_WARPS 4
 #endif
 #if FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS)
-FA__REQUIRE(0, "FA_WARPS, the warps of a thread block, is " FA__STR(FA_WARPS) ": 1 to 32 are possible, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_WARPS, the warps of a thread block, is " FA__STR(FA_WARPS) ": 1 to 32 are possible, " FA__AS_A_NUMBER);
 #undef FA_WARPS
 #define FA_WARPS 4
 #endif

@@ -196,17 +196,17 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__ST
 /* At most 1024: a band is asked for its keys that far outside a tile (attention_scores.h), and a tile may end that far
  * beyond the last query or key (check.h). */
 #if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M + 0 > 1024 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #endif
 #if FA_BLOCK_N + 0 < 16 || FA_BLOCK_N + 0 > 1024 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 up to 1024 is needed, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #endif
 #if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4) || FA__IS_BARE(FA_STAGES)
-FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGES) ": 1 or 2 (FA_ARCH 90: 1 to 4) are possible, in parentheses if it is an expression, without a suffix");
+FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGES) ": 1 or 2 (FA_ARCH 90: 1 to 4) are possible, " FA__AS_A_NUMBER);
 #undef FA_STAGES
 #define FA_STAGES 1
 #elif FA__ARCH == FA_CPU

@@ -8,11 +8,11 @@ FA__REQUIRE(0, "FA_USER_ARGS is empty: define it as the type that hooks get a po
 #undef FA_USER_ARGS
 #define FA_USER_ARGS int
 #endif
-typedef FA_USER_ARGS FA__CAT(FA__PARAMS, _user);
-typedef FA__CAT(FA__PARAMS, _user) FA__CAT(FA__PARAMS, _FA_USER_ARGS_is_not_void)[1]; /* which has no arrays, nor has a struct that is not known */
 #define FA__USER_TYPE FA__CAT(FA__PARAMS, _user)
+typedef FA_USER_ARGS FA__USER_TYPE;
+typedef FA__USER_TYPE FA__CAT(FA__PARAMS, _FA_USER_ARGS_is_not_void)[1]; /* which has no arrays, nor has a struct that is not known */
 #define FA__USER(p) ((const FA__USER_TYPE *)(const void *)(p)->user)
-#define FA__USER_BYTES unsigned char user[sizeof(FA__CAT(FA__PARAMS, _user))] __attribute__((__aligned__(__alignof__(FA__CAT(FA__PARAMS, _user)))));
+#define FA__USER_BYTES unsigned char user[sizeof(FA__USER_TYPE)] __attribute__((__aligned__(__alignof__(FA__USER_TYPE))));
 #else
 #define FA__HAS_USER 0
 #define FA__USER_TYPE FA_USER_ARGS
