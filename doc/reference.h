@@ -56,7 +56,7 @@
 #define FA_ARCH FA_CPU
 
 /** Second part of the prefix, for a template header that is included inside another template. Names start with
- *  FA_NAME followed by FA_SUB, and #FA_NAME and #FA_DTYPE stay defined. One level only. */
+ *  FA_NAME followed by FA_SUB, and #FA_NAME, #FA_DTYPE, #FA_ARCH and #FA_USER_ARGS stay defined. One level only. */
 #define FA_SUB _part
 
 /** Queries per tile: a multiple of 16 up to 1024, and 16 or 32 times #FA_WARPS on a GPU; with #FA_ARCH 90: 64, 128 or 192

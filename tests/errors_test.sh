@@ -74,6 +74,8 @@ for by in cc clang c++; do
     attention '!dtype'; rejects $by "no FA_DTYPE" "bad: define FA_DTYPE, the type of the elements: FA_F32, FA_F16"
     attention '!dtype' '#define FA_DTYPE FA_FLOAT'; rejects $by "a misspelt FA_DTYPE" "bad: FA_DTYPE is FA_FLOAT: FA_F32, FA_F16, FA_BF16 or FA_TF32 is needed"
     attention '!dtype' '#define FA_DTYPE 7'; rejects $by "an unknown FA_DTYPE" "bad: FA_DTYPE is 7: FA_F32, FA_F16"
+    attention '!dtype' '#define FA_DTYPE FA_CPU'; rejects $by "FA_DTYPE FA_CPU" "bad: FA_DTYPE is 5: FA_F32, FA_F16"
+    attention '#define FA_ARCH FA_F32'; rejects $by "FA_ARCH FA_F32" "bad: FA_ARCH is 1: write FA_CPU, 80 or 90"
     attention '!dtype' '#define FA_DTYPE'; rejects $by "an empty FA_DTYPE" "bad: FA_DTYPE is : FA_F32, FA_F16"
     attention '!dim'; rejects $by "no FA_HEAD_DIM" "bad: define FA_HEAD_DIM, the head dimension: a multiple of 8 from 8 to 256"
     for d in 0 9 264 -8; do
@@ -234,6 +236,18 @@ for macro in FA_COLS FA_THREADS FA_HOLD FA_VECTOR FA_KEEP FA_PIECES FA_WHOLE; do
 done
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_WIDE 2'; rejects cc "softmax.h with FA_WIDE 2" "bad: FA_WIDE is 2"
 
+# A value of another parameter.
+rows_cols='#define FA_ROWS 16
+#define FA_COLS 16'
+product='#define FA_M 16
+#define FA_N 16
+#define FA_K 16'
+primitive tile.h "$tile" "$rows_cols" '#define FA_OPERAND FA_SHARED'; rejects cc "FA_OPERAND FA_SHARED" "bad: FA_OPERAND is 31: FA_OPERAND_A"
+primitive tile.h "$tile" "$rows_cols" '#define FA_LOADER FA_OPERAND_A'; rejects cc "FA_LOADER FA_OPERAND_A" "bad: FA_LOADER is 11: FA_BLOCK"
+primitive mma.h "$tile" "$product" '#define FA_A FA_OPERAND_B'; rejects cc "FA_A FA_OPERAND_B" "bad: FA_A is 12: FA_SHARED or"
+primitive mma.h "$tile" "$product" '#define FA_B FA_TMA'; rejects cc "FA_B FA_TMA" "bad: FA_B is 23: FA_OPERAND_B or"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD FA_BLOCK'; rejects cc "FA_HOLD FA_BLOCK" "bad: FA_HOLD is 21: FA_FRAGMENT or"
+
 # The kernels that work row by row: the same mistakes.
 row_kernels="row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h"
 every_gpu="write FA_CPU, or 80, which is every GPU, or leave it out"
@@ -340,6 +354,8 @@ for stages in 0 5; do
 done
 hopper '#define FA_STAGES 1' '#define FA_BLOCK_M 192' '#define FA_HEAD_DIM_V 256' '#define FA_BLOCK_N 16'
 rejects nvcc "FA_ARCH 90 with more registers than three warpgroups have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 192, FA_BLOCK_N 16 and FA_HEAD_DIM_V 256: choose" $arch
+attention '#define FA_BLOCK_M 528'; rejects nvcc "FA_BLOCK_M 528" "bad: FA_BLOCK_M, the queries of a tile, is 528: beyond 512 a multiple of 32 is needed" $arch
+attention '!dim' '#define FA_HEAD_DIM 16' '#define FA_BLOCK_M 768'; accepts nvcc "FA_BLOCK_M 768, 24 warps" $arch
 attention '#define FA_BLOCK_M 48'; accepts nvcc "FA_BLOCK_M 48, three warps" $arch
 hopper '!dim' '#define FA_HEAD_DIM 128' '#define FA_STAGES 4' '#define FA_BLOCK_N 112'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
 

@@ -33,7 +33,7 @@
  * | FA_API        | no       | static           | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                  | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler  | FA_CPU, 80 or 90; by default nvcc makes 80 and, for half types under -arch=sm_90a, also 90 (the device decides which runs); other compilers make FA_CPU |
- * | FA_SUB        | no       |                  | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
+ * | FA_SUB        | no       |                  | second part of the prefix; FA_NAME, FA_DTYPE, FA_ARCH and FA_USER_ARGS stay defined |
  * | FA_BLOCK_M    | no       | tuned            | queries per tile: a multiple of 16 up to 1024; on GPUs 16 or 32 per warp; with FA_ARCH 90: 64, 128 or 192 |
  * | FA_BLOCK_N    | no       | tuned            | keys per tile: a multiple of 16 up to 1024; with FA_ARCH 90: up to 256 |
  * | FA_WARPS      | no       | tuned            | warps of a thread block that compute products (GPU); with FA_ARCH 90: FA_BLOCK_M / 16 |
@@ -110,14 +110,14 @@ typedef struct FA__PARAMS {
     int section;                               /* heads that are interleaved */
     fa__divider by_pass, by_section, by_last_pass_section, by_section_heads, by_last_heads, by_blocks_m, by_heads, by_group;
 } FA__PARAMS;
-FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
+FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: with the library's own parameters it may take 4 KB: pass a pointer inside it");
 
 #include <fa/kernel/attention_items.h>
 
 /* The factor of the exponents. For half types on a GPU it is clamped, so that its product with the least maximum of
  * fa/softmax.h is neither infinite nor so small that weights would not show that there is no maximum yet. */
 static FA_UNUSED float FA__ATTN(__bounded)(float factor) {
-    if (FA__ARCH == FA_CPU || (FA_DTYPE != FA_F16 && FA_DTYPE != FA_BF16)) return factor;
+    if (FA__ARCH == FA_CPU || !FA__IS_HALF) return factor;
     return factor < 1e-25f ? 1e-25f : factor > 2e8f ? 2e8f : factor;
 }
 
@@ -184,6 +184,7 @@ static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, i
 #undef FA__HAS_MASK
 #undef FA__MASK_NEEDS
 #undef FA__MASK_IS_BAND
+#undef FA__MASK_IS_OWN
 #undef FA__MASK_READS
 #undef FA__HAS_SCORE
 #undef FA__SCORE_NEEDS
@@ -207,14 +208,14 @@ FA__STRICT_END
 #undef FA__SUB_DEFAULTED
 #undef FA_NAME
 #undef FA_DTYPE
+#undef FA_ARCH
+#undef FA_USER_ARGS
 #endif
 #undef FA_SUB
-#undef FA_ARCH
 #undef FA_HEAD_DIM
 #undef FA_HEAD_DIM_V
 #undef FA_MASK
 #undef FA_SCORE
-#undef FA_USER_ARGS
 #undef FA_API
 #undef FA_DECLARE
 #undef FA_BLOCK_M

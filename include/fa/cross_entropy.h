@@ -38,7 +38,7 @@
  * | FA_API     | no       | static          | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE | no       |                 | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU; without it nvcc makes 80, other compilers FA_CPU |
- * | FA_SUB     | no       |                 | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
+ * | FA_SUB     | no       |                 | second part of the prefix; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates
  *
@@ -146,7 +146,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     FA__CHECK(a->label_smoothing >= 0.0f && a->label_smoothing <= 1.0f, "%s: label_smoothing is %g: between 0 and 1 is needed", name,
               (double)a->label_smoothing);
     FA__CHECK(a->z_loss >= 0.0f && a->z_loss <= 1e30f, "%s: z_loss is %g: 0 or more is needed, up to 1e30", name, (double)a->z_loss);
-    const float most = FA__ARCH != FA_CPU && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) ? 1e4f : 1e30f; /* see fa__soft_cap() */
+    const float most = FA__ARCH != FA_CPU && FA__IS_HALF ? 1e4f : 1e30f; /* see fa__soft_cap() */
     FA__CHECK(a->softcap == 0.0f || (a->softcap >= 1e-30f && a->softcap <= most), "%s: softcap is %g: between 1e-30 and %g is needed (0 means none)", name,
               (double)a->softcap, (double)most);
     const fa__matrix_use all[] = {{"logits", a->logits, 1, 0}, {"d_logits", a->d_logits, backward, 1}};

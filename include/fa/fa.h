@@ -54,7 +54,8 @@
 #endif
 
 /** @name Data types (values of FA_DTYPE)
- *  Codes start at 1, so that a misspelt name, which the preprocessor reads as 0, is caught.
+ *  No code is 0, as which the preprocessor reads a misspelt name, nor that of another parameter's value (FA_CPU; fa/arch/operand.h):
+ *  names that do not exist, or belong elsewhere, are caught.
  *  @{ */
 #define FA_F32 1  /**< float. On GPUs: fp32-accurate products of split operands. */
 #define FA_F16 2  /**< IEEE binary16, stored as ::fa_f16. */
@@ -63,7 +64,7 @@
 /** @} */
 
 /** Value of FA_ARCH: the schedule for the host's processor. GPU schedules are named by number: 80, 90. */
-#define FA_CPU 1
+#define FA_CPU 5
 
 typedef uint16_t fa_f16;  /**< Storage of an FA_F16 element (the bits of an IEEE binary16). */
 typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of a float). */
@@ -152,6 +153,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #else
 #define FA__STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
+/* Whether the instance's elements have 16 bits. */
+#define FA__IS_HALF (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
 /* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first one is a pointer to the user's type, or
@@ -337,7 +340,7 @@ typedef struct fa_attention_args {
     const int *document_q;     /**< fa_document, fa_causal_document: (batch, seqlen_q) ids */
     const int *document_k;     /**< fa_document, fa_causal_document: (batch, seqlen_k) ids */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
-    void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 4, that no other call uses at the same time; only changes the time */
+    void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 16, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;
     int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */

@@ -36,7 +36,7 @@
  * | FA_API          | no       | static          | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE      | no       |                 | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH         | no       | by the compiler | FA_CPU or 80, which is every GPU; without it nvcc makes 80, other compilers FA_CPU |
- * | FA_SUB          | no       |                 | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
+ * | FA_SUB          | no       |                 | second part of the prefix; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates
  *

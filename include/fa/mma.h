@@ -61,11 +61,11 @@
  * | FA_M        | yes      |                 | rows of C; on GPUs a multiple of 16 for each warp; with FA_ARCH 90, 16 |
  * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product, and with FA_ARCH 80, but for FA_OPERAND_BT of 4-byte types); with FA_ARCH 90, up to 256 |
  * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 (on GPUs 16 with FA_FRAGMENT or FA_OPERAND_BT) |
- * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is what NAME_pack() makes of an accumulator |
+ * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is a NAME_a, which NAME_pack() makes of an accumulator, and NAME_load_a() of a tile |
  * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N; on GPUs with FA_SHARED for FA_F16 and FA_BF16 only) |
  * | FA_WARPS    | no       | 4               | warps that share the product (GPU); with FA_ARCH 90 a multiple of 4 |
  * | FA_ARCH     | no       | by the compiler | FA_CPU, 80, or 90 (FA_F16 and FA_BF16) |
- * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ * | FA_SUB      | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates NAME_acc, NAME_ROWS, NAME_COLS, NAME_AT(), NAME_row(), NAME_col(); NAME_zero(), NAME_mma() (C += A B), NAME_product()
  * (C = A B), NAME_scale_rows(), NAME_normalize(); NAME_a and NAME_pack() (A from an accumulator; for 4-byte types of a product with FA_OPERAND_B); NAME_to_tile() (C into an
@@ -89,7 +89,7 @@
 #include <fa/fa.h>
 
 #include <fa/arch/begin.h>
-#define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#define FA__MMA(x) FA__CAT4(FA_NAME, FA_SUB, FA__SUFFIX, x)
 #include <fa/arch/dtype.h>
 #if !defined(FA_M)
 #define FA_M undefined

@@ -21,7 +21,7 @@
  * | FA_NAME    | yes      |                 | prefix of what is generated |
  * | FA_BLOCKS  | no       | 1               | blocks that a cluster has at most: 1 to 16 (GPUs from compute capability 9.0 on) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
- * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates
  *
@@ -70,7 +70,7 @@
 #include <fa/arch/every_gpu.h>
 
 #include <fa/arch/begin.h>
-#define FA__RED(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#define FA__RED(x) FA__CAT4(FA_NAME, FA_SUB, FA__SUFFIX, x)
 #if !defined(FA_BLOCKS)
 #define FA_BLOCKS 1
 #elif FA_BLOCKS + 0 < 1 || FA_BLOCKS + 0 > 16 || FA__IS_BARE(FA_BLOCKS)

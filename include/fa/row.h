@@ -37,7 +37,7 @@
  * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
  * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 where FA_WHOLE is 2 and FA_PIECES are in registers; weights of floats for halves are then read side by side, too (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
- * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME and FA_DTYPE stay defined |
+ * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates
  *
@@ -109,7 +109,7 @@
 #include <fa/arch/every_gpu.h>
 
 #include <fa/arch/begin.h>
-#define FA__ROW(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#define FA__ROW(x) FA__CAT4(FA_NAME, FA_SUB, FA__SUFFIX, x)
 #include <fa/arch/dtype.h>
 #if !defined(FA_COLS)
 #define FA_COLS undefined

@@ -39,7 +39,7 @@
  * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
  * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: magnitudes up to 1e9 (2e7 where weights are rounded to FA_F16), which saves one instruction per score |
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
- * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column),
  * the index of an element in the array: in the product's layout on GPUs, column-major on the CPU, whose vectors run over rows.
@@ -53,7 +53,7 @@
 #include <fa/fa.h>
 
 #include <fa/arch/begin.h>
-#define FA__SM(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#define FA__SM(x) FA__CAT4(FA_NAME, FA_SUB, FA__SUFFIX, x)
 
 #if defined(FA_M) && defined(FA_N) && !defined(FA_ROWS) && !defined(FA_COLS)
 #if FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
@@ -386,7 +386,7 @@ FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other,
 }
 
 /* Once per row: the accurate logarithm, unless the scores are known to be of half types. */
-#if defined(FA_DTYPE) && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#if defined(FA_DTYPE) && FA__IS_HALF
 #define FA__SM_LOG fa__log
 #else
 #define FA__SM_LOG fa__log_accurate

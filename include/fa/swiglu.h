@@ -35,7 +35,7 @@
  * | FA_API        | no       | static          | linkage of the generated functions: FA_EXTERN for C linkage (the default with FA_DECLARE) |
  * | FA_DECLARE    | no       |                 | defined: prototypes only, for the files that call an instance of another file |
  * | FA_ARCH       | no       | by the compiler | FA_CPU or 80, which is every GPU; without it nvcc makes 80, other compilers FA_CPU |
- * | FA_SUB        | no       |                 | second part of the prefix; then FA_NAME and FA_DTYPE stay defined |
+ * | FA_SUB        | no       |                 | second part of the prefix; FA_NAME, FA_DTYPE, FA_ARCH and FA_USER_ARGS stay defined |
  *
  * Generates
  *
@@ -181,5 +181,7 @@ FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {
 #include <fa/arch/unbind.h>
 FA__STRICT_END
 #endif
+#if defined(FA__SUB_DEFAULTED)
 #undef FA_USER_ARGS
+#endif
 #include <fa/kernel/rows_end.h>

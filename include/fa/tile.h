@@ -75,11 +75,11 @@
  * | FA_USER_ARGS   | no       | none            | type that FA_ROW_ADDRESS's first argument points to |
  * | FA_WARPS       | no       | 4               | warps that load together (GPU) |
  * | FA_ARCH        | no       | by the compiler | FA_CPU, 80 or 90: a tile is for products with the same FA_ARCH |
- * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME stays defined |
+ * | FA_SUB         | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE, FA_ARCH and FA_USER_ARGS stay defined |
  *
  * Generates NAME_tile (a type to place in shared memory, aligned to 16 bytes, with FA_ARCH 90 to 1024; on the CPU anywhere, aligned to 64), NAME_source (what it
  * is loaded from), NAME_load(), NAME_commit(), NAME_wait(), NAME_barrier() and NAME_thread().
- * For results: NAME_at(), the address of an element of an FA_OPERAND_A tile (with FA_ARCH 90 of any), and NAME_store(), tile to memory.
+ * For results: NAME_at(), the address of an element of a tile, and NAME_store(), tile to memory.
  *
  * With FA_TMA: NAME_map(), which makes the fa_tensor_map of a (batch, heads, seqlen, FA_COLS) tensor on the host (strides:
  * multiples of 16 bytes, 0 included); NAME_fetch(tile, source, barrier), which starts a copy that completes at an fa_mbarrier
@@ -103,7 +103,7 @@
 #include <fa/fa.h>
 
 #include <fa/arch/begin.h>
-#define FA__TILE(x) FA__CAT4(FA_NAME, FA_SUB, FA__PART, x)
+#define FA__TILE(x) FA__CAT4(FA_NAME, FA_SUB, FA__SUFFIX, x)
 #include <fa/arch/dtype.h>
 #if !defined(FA_ROWS)
 #define FA_ROWS undefined

@@ -1410,7 +1410,9 @@ FA_HOOK int counting_keep(const FA_USER_ARGS *user_args, fa_index at) {
     __atomic_fetch_add(&keeps_asked, 1, __ATOMIC_RELAXED);
     return fa_sliding_window_keep(user_args, at);
 }
-FA_HOOK fa_tile_class counting_tile(const FA_USER_ARGS *user_args, fa_box box) { return fa_sliding_window_tile(user_args, box); }
+FA_HOOK fa_tile_class counting_tile(const FA_USER_ARGS *user_args, fa_box box) { /* never empty: only its keys tell what is */
+    return fa_sliding_window_tile(user_args, box) == FA_FULL ? FA_FULL : FA_PARTIAL;
+}
 FA_HOOK fa_range counting_keys(const FA_USER_ARGS *user_args, fa_box box) { return fa_sliding_window_keys(user_args, box); }
 FA_HOOK fa_range counting_queries(const FA_USER_ARGS *user_args, fa_box box) { return fa_sliding_window_queries(user_args, box); }
 #define FA_NAME c_counting
@@ -1431,6 +1433,7 @@ static void counted(void) {
     problem_delete(&p);
     s.seqlen_q = 5 * plan.block_m, s.seqlen_k = 9 * plan.block_n;
     s.window_left = 3 * plan.block_n, s.window_right = plan.block_n;
+    s.threads = 1; /* so that blocks of queries share tiles */
     p = fresh(&counting, &s);
     area = (int64_t)plan.block_m * plan.block_n;
     c_counting_plan(&p.args, &plan);

@@ -203,9 +203,9 @@ static void workspaces(const instance *of) {
     p.args.workspace_bytes = 3;
     status = of->forward(&p.args, 0);
     tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "_workspace() bytes"), "%s: 3 bytes are refused: %s", of->name, fa_last_error());
-    p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 2;
+    p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 8;
     status = of->forward(&p.args, 0);
-    tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 4"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
+    tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 16"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
     free(without);
     problem_delete(&p);
 }

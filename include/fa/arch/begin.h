@@ -1,11 +1,11 @@
-/* begin.h: the common start of the primitive templates: their prefix is FA_NAME, FA_SUB and FA__PART pasted. */
+/* begin.h: the common start of the primitive templates: their prefix is FA_NAME, FA_SUB and FA__SUFFIX pasted. */
 #if !defined(FA_NAME)
 #error "fa: define FA_NAME, the prefix of every generated name, before including this header"
 #define FA_NAME fa_unnamed
 #endif
-#if !defined(FA__PART)
-#define FA__PART FA__EMPTY
-#define FA__PART_DEFAULTED
+#if !defined(FA__SUFFIX)
+#define FA__SUFFIX FA__EMPTY
+#define FA__SUFFIX_DEFAULTED
 #if !defined(FA_SUB)
 #define FA_SUB FA__EMPTY
 #define FA__SUB_DEFAULTED

@@ -6,12 +6,12 @@ FA__REQUIRE(0, "define FA_DTYPE, the type of the elements: FA_F32, FA_F16, FA_BF
 FA__REQUIRE(0, "FA_DTYPE is " FA__STR(FA_DTYPE) ": FA_F32, FA_F16, FA_BF16 or FA_TF32 is needed");
 #undef FA_DTYPE
 #define FA_DTYPE FA_BF16
-#elif FA__ARCH == 90 && FA_DTYPE != FA_F16 && FA_DTYPE != FA_BF16
+#elif FA__ARCH == 90 && !FA__IS_HALF
 FA__REQUIRE(0, "FA_ARCH 90 has FA_F16 and FA_BF16: write FA_ARCH 80 for other types");
 #undef FA_DTYPE
 #define FA_DTYPE FA_BF16
 #endif
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
 #define FA__ELEMENT uint16_t
 #else
 #define FA__ELEMENT float

@@ -76,7 +76,7 @@ FA__FN void FA__LOOP(_bias_add)(float *s, uint32_t from, float scale, int thread
         FA__UNROLL
         for (int i = 0; i < 4; i++) {
             float low, high, *left = &s[FA__LOOP(_qk_AT)(i % 2, c + i / 2 * 2)], *right = &s[FA__LOOP(_qk_AT)(i % 2, c + i / 2 * 2 + 1)];
-            fa_sm80_unpack(&low, &high, x[i], FA_DTYPE);
+            fa_sm90_unpack(&low, &high, x[i], FA_DTYPE);
             *left = FA__OP(fma)(*left, scale, low);
             *right = FA__OP(fma)(*right, scale, high);
         }

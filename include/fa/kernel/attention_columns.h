@@ -1,7 +1,7 @@
 /* attention_columns.h: hooks that add a number to each score, which is the product of eight more columns of Q and of K: instead of
  * work on every score this costs a sixteenth of both products at head dimension 128, and half of that where a step may have eight
  * columns.
- * FA__COLUMNS is 1 for fa_alibi, 2 for fa_key_bias (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias,
+ * FA__COLUMNS says which: FA__NEED_ALIBI or FA__NEED_KEY_BIAS (fa/score.h). (That a bias of low rank can be left to the product is in FlashBias,
  * Wu et al., arXiv 2505.12044.)
  *
  * A float is the sum of three bf16 numbers, its parts, so that nothing of it is lost but what the accumulator rounds. It is added
@@ -33,7 +33,7 @@ FA__FN void FA__LOOP(_other_parts)(float *second, float *third, float x) {
 }
 FA__FN uint32_t FA__LOOP(_two_parts)(float low, float high) { return fa__bits(low) >> 16 | (fa__bits(high) & 0xFFFF0000u); }
 
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
 #define FA__STEEP 1e5f /* steeper slopes leave a row only its nearest key, as this one does, but their products would leave rounding errors */
 /* The slope up to the diagonal, divided by the scale. */
 FA__FN float FA__LOOP(_slope_of)(const FA__PARAMS *p, int head) {
@@ -53,7 +53,7 @@ typedef struct FA__LOOP(_columns) {
 } FA__LOOP(_columns);
 
 FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box, int thread) {
-    const int lane = thread % 4, shift = p->args.seqlen_k - p->args.seqlen_q;
+    const int lane = thread % 4, shift = fa__shift(&p->args);
     FA__LOOP(_columns) of;
     of.slope = FA__LOOP(_slope_of)(p, box.head);
     of.zero = box.queries.begin + FA__LOOP(_qk_row)(thread, 0) + shift;
@@ -98,7 +98,7 @@ FA__FN void FA__LOOP(_constant_rows)(uint4 *rows) {
 
 /* Whether a tile has keys on both sides of the diagonal of some of the queries. */
 FA__FN int FA__LOOP(_crosses)(const FA__PARAMS *p, fa_range queries, int key0) {
-    const int shift = p->args.seqlen_k - p->args.seqlen_q;
+    const int shift = fa__shift(&p->args);
     return key0 < queries.end - 1 + shift && key0 + FA_BLOCK_N - 1 > queries.begin + shift;
 }
 

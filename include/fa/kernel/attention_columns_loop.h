@@ -5,28 +5,28 @@ enum { FA__LOOP(_column_rows) = (FA_BLOCK_N + 31) / 32 * 32 }; /* as many as are
 
 /* In shared memory: K's columns, the same for all tiles or each one's own; for ALiBi also Q's, each warp's, and the slope up to the diagonal. */
 typedef struct FA__LOOP(_column_room) {
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     uint4 k[1][FA__LOOP(_column_rows)], q[FA_WARPS][FA__LANES];
     float slope;
 #else
     uint4 k[FA__STAGES][FA__LOOP(_column_rows)];
 #endif
 } FA__LOOP(_column_room);
-enum { FA__LOOP(_column_stage_bytes) = FA__COLUMNS == 1 ? 0 : FA__LOOP(_column_rows) * 16 };
+enum { FA__LOOP(_column_stage_bytes) = FA__COLUMNS == FA__NEED_ALIBI ? 0 : FA__LOOP(_column_rows) * 16 };
 
 /* What a thread has of the next tile's columns, in flight. */
 typedef struct FA__LOOP(_column_state) {
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     int nothing;
 #else
     float biases[FA__LOOP(_biases)];
 #endif
 } FA__LOOP(_column_state);
 
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
 /* Computes Q's columns for a warp's rows, one row by each lane. */
 FA__FN void FA__LOOP(_make_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    const int warp = thread / FA__LANES, lane = thread % FA__LANES, shift = p->args.seqlen_k - p->args.seqlen_q;
+    const int warp = thread / FA__LANES, lane = thread % FA__LANES, shift = fa__shift(&p->args);
     const float slope = key0 < box.queries.end - 1 + shift ? room->slope : -room->slope;
     room->q[warp][lane] = FA__LOOP(_columns_of_row)(slope, slope * (float)(key0 - box.queries.begin - shift - warp * FA__WARP_ROWS - lane));
 }
@@ -34,7 +34,7 @@ FA__FN void FA__LOOP(_make_columns)(FA__LOOP(_column_room) * room, const FA__PAR
 
 /* Columns of a tile, if there is one: loads of K's are started early, */
 FA__FN void FA__LOOP(_ask_columns)(FA__LOOP(_column_state) * state, const FA__PARAMS *p, fa_box box, int tile, int thread) {
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     (void)state, (void)p, (void)box, (void)tile, (void)thread;
 #else
     if (tile >= 0) FA__LOOP(_ask_for_biases)(state->biases, p, box.batch, box.head, tile * FA_BLOCK_N, thread);
@@ -43,7 +43,7 @@ FA__FN void FA__LOOP(_ask_columns)(FA__LOOP(_column_state) * state, const FA__PA
 /* and stored where the product finds them once nobody reads what was there; Q's are computed. */
 FA__FN void FA__LOOP(_put_columns)(const FA__LOOP(_column_state) * state, FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box,
                                    int tile, int stage, int thread) {
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     if (!FA__COLUMNS_BEHIND) FA__LOOP(_make_columns)(room, p, box, tile * FA_BLOCK_N, thread);
     (void)state, (void)stage;
 #else
@@ -56,7 +56,7 @@ FA__FN void FA__LOOP(_put_columns)(const FA__LOOP(_column_state) * state, FA__LO
 /* All this for a block's first tile. */
 FA__FN void FA__LOOP(_begin_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int tile, int thread) {
     FA__LOOP(_column_state) state;
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     FA__LOOP(_constant_rows)(room->k[0]);
     if (thread == 0) room->slope = FA__LOOP(_slope_of)(p, box.head);
     if (!FA__COLUMNS_BEHIND) FA__OP(barrier)();
@@ -69,11 +69,11 @@ FA__FN void FA__LOOP(_begin_columns)(FA__LOOP(_column_room) * room, const FA__PA
 FA__FN void FA__LOOP(_multiply_columns)(FA__LOOP(_qk_acc) * s, FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0,
                                         int part, int stage, int thread) {
     uint32_t q[4];
-#if FA__COLUMNS == 1
-    const int warp = thread / FA__LANES, zero = box.queries.begin + p->args.seqlen_k - p->args.seqlen_q;
+#if FA__COLUMNS == FA__NEED_ALIBI
+    const int warp = thread / FA__LANES, zero = box.queries.begin + fa__shift(&p->args);
     if (FA__COLUMNS_BEHIND && part == 0) {
         FA__LOOP(_make_columns)(room, p, box, key0, thread);
-        fa_sm80_warp_barrier();
+        FA__OP(warp_barrier)();
     }
     FA__LOOP(_qk_load_eight)(q, room->q[warp], thread);
     FA__LOOP(_qk_mma_eight)(s, q, room->k[0] + part * FA__PART_N, thread);

@@ -32,7 +32,7 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
     int cols = box.keys.end - box.keys.begin;
     float distance[FA_BLOCK_M]; /* of the first key */
     for (int r = 0; r < FA_BLOCK_M; r++)
-        distance[r] = (float)(box.keys.begin - box.queries.begin - r - (p->args.seqlen_k - p->args.seqlen_q));
+        distance[r] = (float)(box.keys.begin - box.queries.begin - r - fa__shift(&p->args));
     for (int c = 0; c < cols; c++, s += FA_BLOCK_M)
         for (int r = first; r < end; r++) {
             float x = s[r];
@@ -76,7 +76,7 @@ FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int r
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(p->scale);
     for (int row = 0; row < rows; row += FA__FLOATS, bias += FA__FLOATS * a->bias_stride_query)
         for (int first = 0; first < FA_BLOCK_N; first += FA__PIECE) {
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
             float from[FA__FLOATS * FA__PIECE];
             for (int r = 0; r < FA__FLOATS; r++)
                 for (int c = 0; c < FA__PIECE; c += 8)
@@ -171,6 +171,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     fa__ids of_queries[FA__GROUP];
     for (int i = 0; i < blocks; i++)
         if (tiles.begin < tiles.end) of_queries[i] = FA__ATTN(__outline)(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
+#elif FA__MASK_IS_OWN /* whose class of a tile may not tell what its keys do */
+    fa_range seen[FA__GROUP];
+    for (int i = 0; i < blocks; i++) seen[i] = FA__ATTN(__keys)(p, FA__LOOP(_block)(box, i));
 #endif
     for (int tile = tiles.begin; tile < tiles.end; tile++) {
         fa_tile_class of[FA__GROUP];
@@ -184,6 +187,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             fa_box part = FA__LOOP(_block)(box, i);
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
             of[i] = FA__ATTN(__class)(&part, of_queries[i], of_keys);
+#elif FA__MASK_IS_OWN
+            of[i] = box.keys.end > seen[i].begin && box.keys.begin < seen[i].end ? FA__ATTN(__class)(p, &part) : FA_EMPTY;
 #else
             of[i] = FA__HAS_MASK ? FA__ATTN(__class)(p, &part) : FA_FULL;
 #endif

@@ -41,7 +41,7 @@ FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
 #if FA__ARCH == 90
     FA__UNROLL
     for (int i = 0; i < FA__PART_N / 16; i++)
-        fa_sm80_hide_unset(s + FA__LOOP(_qk_AT)(0, i * 4), own[i / 2] >> i % 2 * 16 & 0xFFFF, FA__LOOP(_qk_col)(thread, 0));
+        fa_sm90_hide_unset(s + FA__LOOP(_qk_AT)(0, i * 4), own[i / 2] >> i % 2 * 16 & 0xFFFF, FA__LOOP(_qk_col)(thread, 0));
 #else
     FA__UNROLL
     for (int c = 0; c < FA__LOOP(_qk_COLS); c++) {

@@ -10,7 +10,7 @@
 #endif
 #if defined(FA_ARCH) && FA__ARCH == 90
 #define FA__HAS_90 1
-#elif !defined(FA_ARCH) && FA__COMPILES_90 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !defined(FA_BLOCK_M) && \
+#elif !defined(FA_ARCH) && FA__COMPILES_90 && FA__IS_HALF && !defined(FA_BLOCK_M) && \
     !defined(FA_BLOCK_N) && !defined(FA_WARPS) && !defined(FA_STAGES)
 #define FA__HAS_90 1
 #else

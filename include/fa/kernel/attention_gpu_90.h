@@ -98,8 +98,8 @@ static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PA
     if (status != FA_OK) return status;
 #if FA__COUNTED
     const fa_attention_args *a = &p->args;
-    if (a->workspace && (a->workspace_bytes < sizeof(uint32_t) || (uintptr_t)a->workspace % sizeof(uint32_t) != 0))
-        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %s_workspace() bytes, aligned to 4",
+    if (a->workspace && (a->workspace_bytes < sizeof(uint32_t) || (uintptr_t)a->workspace % 16 != 0))
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %s_workspace() bytes, aligned to 16",
                         FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, FA__STR(FA__ATTN()));
 #endif
     if (!plan || (status = FA__LOOP(_mappable)(p)) != FA_OK) return status;

@@ -12,10 +12,12 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__HAS_MASK 1
 #define FA__MASK_NEEDS FA__SHIPPED_NEEDS(FA_MASK)
 #define FA__MASK_IS_BAND FA__IS_BAND(FA_MASK)
+#define FA__MASK_IS_OWN (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) /* the user's */
 #else
 #define FA__HAS_MASK 0
 #define FA__MASK_NEEDS 0
 #define FA__MASK_IS_BAND 0
+#define FA__MASK_IS_OWN 0
 #endif
 #define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX) /* whether the mask reads memory, or may; a prefix, one number a batch, does not count */
 #if defined(FA_SCORE)
@@ -27,7 +29,7 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #endif
 /* Whether a hook, or the extra column of the product that replaces it, may make scores of any size (fa/softmax.h,
  * FA_WIDE); shipped hooks that are known to be bounded do not. */
-#define FA__WIDE_SCORE (FA__COLUMNS == 2 || (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP))
+#define FA__WIDE_SCORE (FA__COLUMNS == FA__NEED_KEY_BIAS || (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_SOFTCAP))
 /* The score that a worker computes from q.k, and its unit. Under a soft cap the worker computes only tanh, in units of
  * the cap; the factors of the product and of the exponent include the cap. */
 #if FA__SCORE_NEEDS == FA__NEED_SOFTCAP
@@ -38,7 +40,7 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__SCORE_UNIT(args) 1.0f
 #endif
 /* Whether workers get a polynomial for it, too. */
-#define FA__SOFT_CAP (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_SOFTCAP && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#define FA__SOFT_CAP (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_SOFTCAP && FA__IS_HALF)
 #if FA__HAS_MASK
 #define FA__KEEP_FITS                                                                                                                  \
     FA__IS_ONE_OF(FA__CAT(FA_MASK, _keep), FA__FUNCTION(int, FA__USER_TYPE, fa_index), FA__FUNCTION(_Bool, FA__USER_TYPE, fa_index),   \

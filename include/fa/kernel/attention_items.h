@@ -4,7 +4,7 @@
 #define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: about half of an H100's L2 cache (50 MB), 60% of an A100's */
 /* Whether work items go through heads in sections: under a mask, or where heads may share a bias (which is no bottleneck
  * in fp32, nor on the CPU, where sections are 1.5% slower). */
-#define FA__MAY_SHARE_BIAS (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#define FA__MAY_SHARE_BIAS (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__IS_HALF)
 #define FA__IN_SECTIONS (FA__HAS_MASK || FA__MAY_SHARE_BIAS)
 
 /* The class of the tile of block_n keys that starts at key0. */
@@ -57,13 +57,13 @@ FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) 
     return FA__ATTN(__block)(p, head, row, block_m);
 }
 
-/* The keys of a box that its mask leaves visible: no schedule looks at others. */
+/* The keys of a box that its mask leaves visible: no schedule looks at others. The range may be empty, with an end before its beginning. */
 FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
     (void)p;
     fa_range keys = box.keys;
 #if FA__HAS_MASK
     if (keys.begin < keys.end) keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), box); /* not declared? FA_MASK_FROM_KEEP */
-    if (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) { /* a user's mask, which may not have clipped the range */
+    if (FA__MASK_IS_OWN) { /* which may not have clipped the range */
         keys.begin = fa__min(fa__max(keys.begin, box.keys.begin), box.keys.end); /* of an empty range, too */
         keys.end = fa__min(keys.end, box.keys.end);
     }
@@ -75,11 +75,12 @@ FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
 FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, int block_n, int64_t *visited, int64_t *masked) {
     const fa_box box = FA__ATTN(__box)(p, item, block_m);
     const fa_range keys = FA__ATTN(__keys)(p, box);
+    if (keys.begin >= keys.end) return;
 #if FA__MASK_IS_BAND /* without asking for each tile: a tile is masked unless every query sees all of it */
     fa_box first = box, last = box;
     first.queries.end = box.queries.begin + 1, last.queries.begin = box.queries.end - 1;
     const int64_t seen_begin = FA__ATTN(__keys)(p, last).begin, seen_end = FA__ATTN(__keys)(p, first).end, ends = p->args.seqlen_k;
-    const int64_t tiles = keys.begin < keys.end ? (int64_t)(keys.end - 1) / block_n - keys.begin / block_n + 1 : 0;
+    const int64_t tiles = (int64_t)(keys.end - 1) / block_n - keys.begin / block_n + 1;
     const int64_t full = (seen_end < ends ? seen_end : ends + block_n - 1) / block_n - (seen_begin + block_n - 1) / block_n;
     *visited += tiles;
     *masked += full > 0 ? tiles - full : tiles;

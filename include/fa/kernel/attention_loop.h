@@ -19,11 +19,11 @@
  * two (for the next tiles) between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
-#define FA__WIDE (FA__WIDE_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32)
-#define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32) /* registers are short */
+#define FA__WIDE (FA__WIDE_SCORE || !FA__IS_HALF)
+#define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || !FA__IS_HALF) /* registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile. */
-#define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == 1)
+#define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI)
 /* Biases are loaded 16 bytes at a time. */
 #define FA__BY_EIGHT (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #include <fa/kernel/attention_parts.h>
@@ -32,7 +32,7 @@
 #define FA__WITH_COLUMNS(...) __VA_ARGS__
 /* Whether Q's extra columns are computed, and multiplied, after the product of the others: 2 to 4% faster than before it, but
  * at head dimension 128 there are no registers for that; there they are computed while the tile before is multiplied. */
-#define FA__COLUMNS_BEHIND (FA__COLUMNS == 1 && (FA__WIDEST <= 80 || FA__WIDEST > 128))
+#define FA__COLUMNS_BEHIND (FA__COLUMNS == FA__NEED_ALIBI && (FA__WIDEST <= 80 || FA__WIDEST > 128))
 #include <fa/kernel/attention_columns_loop.h>
 #else
 #define FA__WITH_COLUMNS(...)
@@ -60,7 +60,7 @@ enum { /* bytes of a stage */
 /* ---- the schedule ---- */
 
 /* Whether a maximum is large, in natural units; with a key bias also whether there is none yet. */
-#define FA__FAR FA__LOOP(_softmax_far)(&state, FA__LOOP(_to_natural)(p), FA__COLUMNS == 2)
+#define FA__FAR FA__LOOP(_softmax_far)(&state, FA__LOOP(_to_natural)(p), FA__COLUMNS == FA__NEED_KEY_BIAS)
 
 /* The copies issued with step `step` of Q K^T, counted over all parts. With two parts at head dimension 128 only the
  * second has registers for them. */
@@ -88,7 +88,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE,
         /* Exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per
          * score, and a register. A bias of halves gains 3 to 6%, a user's hook 1%; before sm_90 a bias of FA_F16 would spill. */
-        FA__NEAR = FA__COLUMNS == 2 || (FA__WIDE_SCORE && !FA__LEFT_ALONE &&
+        FA__NEAR = FA__COLUMNS == FA__NEED_KEY_BIAS || (FA__WIDE_SCORE && !FA__LEFT_ALONE &&
                                         (FA__WIDEST <= 96 || (!FA__HAS_MASK && FA__SCORE_NEEDS != FA__NEED_BIAS)) &&
                                         !(FA__BEFORE_90 && FA_DTYPE == FA_F16 && FA__SCORE_NEEDS == FA__NEED_BIAS))
     };

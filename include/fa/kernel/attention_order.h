@@ -8,7 +8,8 @@
  * so that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
  * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1 to 3%
  * of an even share (6% at worst, in what the benchmark times) without a counter in memory. All blocks are dealt out singly
- * where many see nothing (causal queries before the first key): their pairs differ. */
+ * where many see nothing (causal queries before the first key): their pairs differ. Each thread block gets one block at least: a launch has no
+ * more of them than there are blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
     uint32_t even; /* blocks take about equally long */
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads dealt in pairs, and their pairs; the other heads */

@@ -21,24 +21,24 @@
 #if FA__PAIRS
 #define FA__PAIRED
 #endif
-#define FA__PART FA__CAT(FA__VARIANT, _qtile)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _qtile)
 #define FA_ROWS FA__WORKER_M
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_A
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#if FA__BY_EIGHT /* to the tile of K and its product: rows of B in another order (arch/sm80/tile.h, NAME_place()) */
+#if FA__BY_EIGHT /* to the tile of K and its product, and to the tile of V, whose rows meet the same keys: rows of B in another order (arch/sm80/tile.h, NAME_place()) */
 #define FA__PERMUTED_KEYS
 #endif
-#define FA__PART FA__CAT(FA__VARIANT, _ktile)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _ktile)
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM
 #define FA_OPERAND FA_OPERAND_B
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#define FA__PART FA__CAT(FA__VARIANT, _vtile)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _vtile)
 #define FA_ROWS FA_BLOCK_N
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_BT
@@ -46,7 +46,7 @@
 #include <fa/tile.h>
 #undef FA__PERMUTED_KEYS
 #undef FA__PAIRED
-#define FA__PART FA__CAT(FA__VARIANT, _otile)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _otile)
 #define FA_ROWS FA__LEAVING_M
 #define FA_COLS FA_HEAD_DIM_V
 #define FA_OPERAND FA_OPERAND_A
@@ -59,7 +59,7 @@
 #if FA__BY_EIGHT
 #define FA__PERMUTED_KEYS
 #endif
-#define FA__PART FA__CAT(FA__VARIANT, _qk)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _qk)
 #define FA_M FA__WORKER_M
 #define FA_N FA__PART_N
 #define FA_K FA_HEAD_DIM
@@ -69,7 +69,7 @@
 #include <fa/mma.h>
 
 #undef FA__PERMUTED_KEYS
-#define FA__PART FA__CAT(FA__VARIANT, _pv)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _pv)
 #define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
 #define FA_K FA__PART_N
@@ -78,7 +78,7 @@
 #include <fa/mma.h>
 #undef FA__PAIRED
 
-#define FA__PART FA__CAT(FA__VARIANT, _softmax)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _softmax)
 #define FA_M FA__WORKER_M
 #define FA_N FA__PART_N
 #define FA_WIDE FA__WIDE

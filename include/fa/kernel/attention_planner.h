@@ -22,8 +22,9 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box) {
 #endif
 }
 
-/* The class of a tile. The ids of documents, 128 for each tile, would be read again for every query block: by the
- * planner, while all others wait for it. So each lane remembers, in shared memory, what it has learnt of its tiles. */
+/* The class of a tile. The ids of documents, FA_BLOCK_N for each tile, would be read again for every query block: by the
+ * planner, while all others wait for it. So each lane remembers, in shared memory, what it has learnt of its tiles; a bit
+ * for 32 of them is enough, since the walk over the keys of a document mask always begins at tile 0, and lanes go on 32 tiles at a time. */
 FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int tile) {
 #if FA__REMEMBERS
     fa__ids of_keys;
@@ -62,7 +63,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
 #endif
     (void)box;
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     full = full && !FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N);
 #endif
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));

@@ -50,7 +50,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS 
     /* A result that will be dropped is of key 0 and the block's first query: this thread's own may not exist. */
     rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
     rest->query = box.queries.begin + rest->hook * FA__LOOP(_qk_row)(thread, 0);
-    rest->distance = (float)(rest->key - rest->query - (p->args.seqlen_k - p->args.seqlen_q));
+    rest->distance = (float)(rest->key - rest->query - fa__shift(&p->args));
 #endif
     if (!rest->hook) FA__LOOP(_apply_all)(rest, s, p, at, box, key0, masked, thread);
 }

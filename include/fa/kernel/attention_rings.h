@@ -6,9 +6,9 @@ enum {
     FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
-    FA__LOOP(_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == 1 ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* Small data: barriers, notes and blocks, 1,280 bytes at most, aligned to 128; columns; what the planner remembers. */
-    FA__LOOP(_small) = 1408 + (FA__LOOP(_rows) * 16 + 1023) / 1024 * 1024 +
+    FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
+    /* Small data: barriers, notes and blocks, 1,284 bytes at most, aligned to 128; columns; what the planner remembers. */
+    FA__LOOP(_small) = 1408 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
     /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
@@ -58,7 +58,7 @@ typedef struct FA__LOOP(_shared) {
 #if FA__COLUMNS
     /* First the columns that are the same for all tiles, then those of each tile of K. They are at the beginning
      * because compute-sanitizer counts bytes that wgmma reads twice as twice as many. */
-    uint4 rows[FA__LOOP(_rows)] __attribute__((__aligned__(128)));
+    uint4 rows[FA__LOOP(_column_rows)] __attribute__((__aligned__(128)));
 #endif
     FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
     FA__LOOP(_ktile_tile) k[FA_STAGES];

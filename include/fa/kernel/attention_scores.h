@@ -1,8 +1,8 @@
 /* attention_scores.h: what the schedules for GPUs do with the scores that a thread holds: hook, mask and the end of the
  * sequence, before the softmax; lse, after it. */
 
-/* The factor that brings scores to natural units. Hooks see scores in these units, so it is 1 unless a hook is left to
- * the product (attention_columns.h). */
+/* The factor that brings scores that may be of any size (FA__WIDE_SCORE) to natural units. Hooks see and return scores in these
+ * units, so it is 1 unless a hook is left to the product (attention_columns.h). */
 FA__FN float FA__LOOP(_to_natural)(const FA__PARAMS *p) { return FA__COLUMNS ? fabsf(p->scale) : 1.0f; }
 
 /* For fa_causal_document each score is asked only whether it belongs to its document: keys beyond the diagonal are hidden by tiles. */
@@ -49,7 +49,7 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     float distance[FA__LOOP(_qk_ROWS)], last[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-        distance[r] = (float)(first - query[r] - (p->args.seqlen_k - p->args.seqlen_q));
+        distance[r] = (float)(first - query[r] - fa__shift(&p->args));
         last[r] = (float)(p->args.seqlen_q - 1 - query[r]);
     }
     FA__UNROLL
@@ -88,14 +88,14 @@ FA__FN void FA__LOOP(_modify_whole)(float *s, const FA__PARAMS *p, fa_index at, 
         int offset = FA__LOOP(_qk_col_offset)(c), below = FA__LOOP(_below)(r);
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
         /* The distance of the first two is computed here: once for all, but not ahead of the loop (2 to 6% slower). */
-        float far = (float)(ahead - (p->args.seqlen_k - p->args.seqlen_q)) + (float)(offset - below);
+        float far = (float)(ahead - fa__shift(&p->args)) + (float)(offset - below);
         *x = FA__LOOP(_modify_one)(*x, p, at, top + below, top + (ahead + offset), far, 0, 0);
     }
 }
 
 /* Whether tiles on a band's edge are masked with few comparisons: where a thread's columns lie as in a plain product,
  * and not for FA_F32 and FA_TF32, since the code needs registers. */
-#define FA__BANDED (FA__MASK_IS_BAND && !FA__BY_EIGHT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#define FA__BANDED (FA__MASK_IS_BAND && !FA__BY_EIGHT && FA__IS_HALF)
 #if FA__BANDED
 /* Hides the keys after the last visible one (`behind`), or before the first. `edge` is that key's column in the
  * thread's first row, counted from the thread's first column; in each following row it is one further. So column c of a
@@ -132,7 +132,8 @@ FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int 
 #include <fa/kernel/attention_documents.h>
 
 /* Hook and mask for the scores of FA__PART_N keys from key0 on, each case in code of its own; `masked`: the mask leaves
- * some of them out, or there are keys beyond the end; `whole`, a compile-time constant: or the worker's queries are ragged. */
+ * some of them out, or there are keys beyond the end. `whole`, a compile-time constant: hooks take all the worker's queries for existing
+ * ones, unless `masked`, which then also means that they are not (FA__ALL_THERE). */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
                               int whole, int thread) {
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT

@@ -8,12 +8,12 @@
 
 /* With half types some hooks are left to the product (attention_columns.h), where a key's number in its tile has to be
  * exact in FA_BF16: all other code sees an instance without a hook. */
-#if FA__ARCH == FA_CPU || FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || (defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256)
+#if FA__ARCH == FA_CPU || !FA__IS_HALF || (defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256)
 #define FA__COLUMNS 0
 #elif FA__SCORE_NEEDS == FA__NEED_ALIBI
-#define FA__COLUMNS 1
+#define FA__COLUMNS FA__NEED_ALIBI
 #elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
-#define FA__COLUMNS 2
+#define FA__COLUMNS FA__NEED_KEY_BIAS
 #else
 #define FA__COLUMNS 0
 #endif
@@ -88,7 +88,7 @@
 #endif
 #if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE)
 #define FA__TABLE_N 96
-#elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == 1 && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
+#elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
 #define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
 #else
 #define FA__TABLE_N 128
@@ -127,7 +127,7 @@
 #define FA__LONG_FROM FA__TABLE_LONG_FROM
 #endif
 #endif
-#elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#elif FA__IS_HALF
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
 #if FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__WIDEST > 96 || FA__HAS_MASK) /* a bias in flight needs registers, too */
@@ -188,7 +188,7 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__ST
 #define FA_WARPS 1
 #endif
 #if !defined(FA_WARPS)
-#define FA_WARPS (FA_BLOCK_M % (FA__TABLE_M / FA__TABLE_WARPS) ? FA_BLOCK_M / 16 : FA_BLOCK_M / (FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows per warp as in the table, or 16 */
+#define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : FA_BLOCK_M % (FA__TABLE_M / FA__TABLE_WARPS) ? 16 : FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows per warp as in the table, if possible */
 #endif
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
@@ -199,6 +199,12 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__ST
 FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
+#elif FA__ARCH == 80 && FA_BLOCK_M > 512 && FA_BLOCK_M % 32 != 0
+FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": beyond 512 a multiple of 32 is needed, since a thread block has at most 32 warps, each of 16 or 32 queries");
+#undef FA_BLOCK_M
+#define FA_BLOCK_M FA__TABLE_M
+#undef FA_WARPS
+#define FA_WARPS FA__TABLE_WARPS
 #endif
 #if FA_BLOCK_N + 0 < 16 || FA_BLOCK_N + 0 > 1024 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
 FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
@@ -226,7 +232,7 @@ FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": FA_A
 #elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
 FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": 16 or 32 times as many are needed, the rows that a warp can hold");
 #undef FA_WARPS
-#define FA_WARPS (FA_BLOCK_M / 16)
+#define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : 16))
 #endif
 /* User-defined sizes may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for small data.) */
 #define FA__PANELS(cols) (((cols) + 63) / 64 * 128)
@@ -238,76 +244,4 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #undef FA__PANELS
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : 2) /* thread blocks of the schedule for every GPU that share a multiprocessor */
 
-/* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
- * that read memory, need registers, too. */
-#define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
-#define FA__KEEP_MOST                                                                     \
-    (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
-     : FA__COLUMNS == 1 && FA__MASK_READS ? 150                                             \
-                         : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
-#define FA__KEEP_Q                                                                                                  \
-    (FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA_HEAD_DIM % 16 == 0 &&                      \
-     FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
-
-/* Whether Q, K and V are split into pairs of halves (arch/sm80/tile_pairs.h). */
-#define FA__PAIRS (FA__ARCH == 80 && FA_DTYPE == FA_F32)
-
-/* Whether Q is loaded while the mask is asked for the first tile (2 to 4% faster where query blocks are short). That
- * costs registers, which half types at head dimension 128 do not have before sm_90, nor with ALiBi from 88 to 128. */
-#if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128) && \
-    !(FA__COLUMNS == 1 && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 128)
-#define FA__EARLY_Q 1
-#else
-#define FA__EARLY_Q 0
-#endif
-
-/* GPUs with 99 KB of shared memory per block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
- * (FA__SMALL_SHARED, fa__compiled_for()). */
-#if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
-#define FA__STAGES 1
-#else
-#define FA__STAGES FA_STAGES
-#endif
-
-/* Whether half types look at the maximum of a tile only after its exponentials, taking the tile in halves
- * (attention_loop.h), and in how many parts Q K^T is computed. Two parts hide all exponentials, but read Q's fragments
- * twice where these are not kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at
- * 128 no faster, while one part is 3% faster there, and 7 and 4% at 192 and 256. At 128 there are two parts for hooks
- * of some arithmetic, which are deferred to the exponentials and gain from being hidden, too; and, for the registers,
- * for a user's hooks (up to 128 deferred only under a mask, from 97 on), for masks that read memory, and for a prefix
- * before sm_90 or with columns of a hook. */
-#if FA__ARCH == 80 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
-#define FA__AFTERWARDS 1
-#else
-#define FA__AFTERWARDS 0
-#endif
-#define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
-#define FA__MASK_IN_PARTS (FA__MASK_READS || ((FA__BEFORE_90 || FA__COLUMNS) && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
-#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
-#define FA__PARTS 2
-#else
-#define FA__PARTS 1
-#endif
-
-/* Whether values that follow from a thread block's number (its head, its queries, their addresses) are recomputed where they
- * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
- * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for pairs of halves
- * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
- * with a bias, or before sm_90; for half types up to 128 that would spill; and for columns of a hook before sm_90. */
-#define FA__ANEW_HOOK                                                                  \
-    (FA__HAS_MASK && FA__HAS_SCORE &&                                                  \
-     (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) ||   \
-      (FA__WIDEST > 96 && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)))
-#define FA__ANEW_PAIRS             \
-    (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
-     (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
-#define FA__ANEW_MASK \
-    (FA__MASK_READS && (FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32 || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
-#define FA__ANEW_HALVES                                                                                   \
-    ((FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
-     (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == 1 && FA__WIDEST <= 96))
-#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
-#define FA__ANEW 1
-#else
-#define FA__ANEW 0
-#endif
+#include <fa/kernel/attention_loop_choices.h>

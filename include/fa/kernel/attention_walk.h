@@ -10,7 +10,7 @@ typedef struct FA__LOOP(_walk) {
 
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
     fa_range tiles = FA__LOOP(_tiles)(p, box);
-    int diagonal = (box.queries.end - 1 + (p->args.seqlen_k - p->args.seqlen_q)) / FA_BLOCK_N - tiles.begin;
+    int diagonal = (box.queries.end - 1 + fa__shift(&p->args)) / FA_BLOCK_N - tiles.begin;
     walk->begin = tiles.begin;
     walk->count = tiles.end - tiles.begin;
     walk->diagonal = fa__min(diagonal, walk->count - 1);

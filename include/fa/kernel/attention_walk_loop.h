@@ -5,7 +5,7 @@
  * the first ones of documents by warps whose lanes look at ids together, and eight times as many: registers suffice for
  * that where O is narrow, with two stages (but not before sm_90 with a bias at 128). */
 #define FA__WORDS                                                                                            \
-    (FA__MASK_NEEDS & FA__NEED_DOCUMENT && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && FA__WIDEST <= 192 \
+    (FA__MASK_NEEDS & FA__NEED_DOCUMENT && FA__IS_HALF && FA__WIDEST <= 192 \
          ? 8 * FA_WARPS                                                                                     \
          : FA_WARPS)
 #define FA__BY_WARPS                             \

@@ -18,75 +18,7 @@
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
 
-/* Consumer warpgroups; whether they take turns; and the registers per thread of consumers and producers. A launch gives
- * each thread 168 with two consumer warpgroups and 128 with three: a request for more in all would wait forever. */
-#if FA_WARPS == 12
-#define FA__GROUPS 3
-#define FA__TURNS 1
-#define FA__REGISTERS 160
-#define FA__PRODUCER_REGISTERS 32
-#else
-#if FA_WARPS == 8
-#define FA__GROUPS 2
-#define FA__TURNS 1
-#else
-#define FA__GROUPS 1
-#define FA__TURNS 0
-#endif
-#if !FA__HAS_MASK
-#define FA__REGISTERS 240
-#define FA__PRODUCER_REGISTERS 24
-#elif FA__MASK_IS_BAND /* the planner classifies tiles */
-#define FA__REGISTERS 232
-#define FA__PRODUCER_REGISTERS 40
-#else /* and may read memory */
-#define FA__REGISTERS 224
-#define FA__PRODUCER_REGISTERS 56
-#endif
-#endif
-
-/* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
- * is needed (fa/softmax.h, NAME_behind()). The latter needs registers; and with ALiBi and documents maxima grow from tile to tile.
- * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
-#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == 1 && !FA__LINES))
-
-/* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others. With hooks that spills. */
-#define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
-
-/* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
-#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
-
-/* Whether a maximum is tested for being large, or not there yet, only when it changes: 1 to 2% faster, but with a
- * user's hook at head dimension 128 10% slower, because the assembler orders the exponentials differently. */
-#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 64))
-
-#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
-
-/* Whether the planner remembers what it has learnt of tiles of keys, each lane for the same tiles in every block. */
-#define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)
-
-/* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile; but
- * not where tiles are remembered. */
-#define FA__LINES (FA__COLUMNS == 1 && !FA__REMEMBERS)
-
-/* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
- * the assembler can then also begin them while P V runs. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
-#define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HOOKED))
-
-/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
-#define FA__COLUMNS_LATE (FA__GROUPS < 3)
-
-/* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins so many of them while
- * P V runs that it spills. 3 to 9% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
-#define FA__APART (FA__GROUPS == 3 && !FA__HAS_SCORE && (FA_HEAD_DIM_V <= 40 || FA_BLOCK_N < 128))
-
-/* Whether weights under a soft cap are computed by a polynomial (attention_soft_cap.h). The larger the head dimension, the more of tanh products
- * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256. */
-#define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
-
-/* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that its
- * queries exist (FA__ALL_THERE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
-#define FA__SMOOTH (FA__CURVED || FA__ALL_THERE)
+#include <fa/kernel/attention_warpgroups_choices.h>
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
@@ -119,96 +51,7 @@ typedef struct FA__LOOP(_launch) {
 /* ---- the producers: a warp that plans, and one thread each for Q, K (a whole warp with key biases) and V ---- */
 
 #include <fa/kernel/attention_planner.h>
-
-/* Expects a tile at a barrier and starts its copy; `load` is the call, in which `full` is the barrier's address. */
-#define FA__BRING(of, which, load) \
-    do { \
-        uint32_t full = fa_sm90_shared_address(&(of)->full); \
-        fa_sm90_mbarrier_expect(full, FA__LOOP(which)); \
-        load; \
-    } while (0)
-
-/* Follows the notes, and brings each tile of K once a buffer is free, and then the tile of a bias; all lanes of the warp load key biases. */
-FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
-    FA__LOOP(_place) at = {0, 0}, to = {0, 0};
-#if FA__COLUMNS == 2
-    const float scale = FA__LOOP(_column_scale)(&launch->p), by = fa__reciprocal(scale);
-#endif
-#if FA__BIAS_TILES
-    FA__LOOP(_place) bias_to = {0, 0};
-    int query = 0, blocks = 0;
-#endif
-    for (;;) {
-        FA__LOOP(_wait_full)(shared->of_notes, at);
-        FA__LOOP(_note) note = shared->note[at.slot];
-        if (FA__COLUMNS == 2) fa_sm90_warp_barrier();
-        if (lane == 0) FA__LOOP(_release)(shared->of_notes, at.slot);
-        if (note.word & FA__LOOP(_end)) return;
-#if FA__COLUMNS == 2
-        float biases[FA__LOOP(_biases)];
-        FA__LOOP(_ask_for_biases)(biases, &launch->p, note.batch, note.head, FA__LOOP(_first_key)(note.word), lane);
-#endif
-        FA__LOOP(_wait_empty)(shared->of_k, to);
-#if FA__COLUMNS == 2
-        FA__LOOP(_put_biases)(shared->rows + 64 + to.slot * FA_BLOCK_N, biases, scale, by, lane);
-        fa_sm90_proxy_fence();
-        fa_sm90_warp_barrier();
-#endif
-        FA__LOOP(_ktile_source)
-        from = {&launch->k, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
-        if (lane == 0) FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
-#if FA__BIAS_TILES
-        if (note.word & FA__LOOP(_first)) query = shared->block[blocks++ % FA__LOOP(_blocks)].query;
-        if (launch->bias_comes) {
-            FA__LOOP(_wait_empty)(shared->of_bias, bias_to);
-            FA__BRING(&shared->of_bias[bias_to.slot], _bias_tile_BYTES,
-                      FA__LOOP(_bias_load)(shared->bias[bias_to.slot], &launch->bias, from.row, query, note.head, note.batch, full));
-            FA__LOOP(_advance)(&bias_to, FA__LOOP(_bias_stages));
-        }
-#endif
-        FA__LOOP(_advance)(&to, FA_STAGES);
-        FA__LOOP(_advance)(&at, FA__LOOP(_notes));
-    }
-}
-FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
-    FA__LOOP(_place) at = {0, 0}, to = {0, 0};
-    for (int read = -FA_STAGES;; read = read + 1 < FA__LOOP(_notes) ? read + 1 : 0) { /* of the note before the last FA_STAGES */
-        FA__LOOP(_wait_full)(shared->of_notes, at);
-        FA__LOOP(_note) note = shared->note[at.slot];
-        if (note.word & FA__LOOP(_end)) return;
-        FA__LOOP(_wait_empty)(shared->of_v, to);
-        /* All threads that used the tile there have read its note. */
-        if (read >= 0) FA__LOOP(_release)(shared->of_notes, read);
-        FA__LOOP(_vtile_source)
-        from = {&launch->v, FA__LOOP(_first_key)(note.word), note.head_kv, note.batch};
-        FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
-        FA__LOOP(_advance)(&to, FA_STAGES);
-        FA__LOOP(_advance)(&at, FA__LOOP(_notes));
-    }
-}
-/* Brings the Q of each block to each warpgroup that is done with the one before; at the end passes on that there is none. */
-FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
-    FA__LOOP(_place) at = {0, 0}, to = {0, 0};
-    for (int count = 0;;) {
-        FA__LOOP(_wait_full)(shared->of_notes, at);
-        int word = shared->note[at.slot].word;
-        FA__LOOP(_release)(shared->of_notes, at.slot);
-        if (word & (FA__LOOP(_first) | FA__LOOP(_end))) {
-            FA__LOOP(_block) block = shared->block[count++ % FA__LOOP(_blocks)];
-            for (int group = 0; group < FA__LOOP(_groups); group++) {
-                FA__LOOP(_wait_empty)(shared->of_q[group], to);
-                FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
-                FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
-                if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
-                else fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&of->full));
-            }
-            FA__LOOP(_advance)(&to, FA__LOOP(_q_stages));
-        }
-        if (word & FA__LOOP(_end)) return;
-        FA__LOOP(_advance)(&at, FA__LOOP(_notes));
-    }
-}
-#undef FA__BRING
+#include <fa/kernel/attention_producers.h>
 
 /* ---- a consumer: a warpgroup ---- */
 
@@ -233,7 +76,7 @@ typedef struct FA__LOOP(_consumer) {
     int behind; /* the current tile has to be weighed once more, */
     int far;    /* because a maximum is large (FA__FAR_KEPT) */
     int rough;  /* the latest block has tiles that are not smooth (FA__SMOOTH) */
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     FA__LOOP(_columns) columns; /* of the latest block */
 #endif
 #if FA__COLUMNS
@@ -297,7 +140,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     FA__LOOP(_take_bias)(c);
 #endif
     if (!FA__HOOKED && !masked) return;
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     if (FA__LOOP(_crosses)(c->p, FA__LOOP(_part)(c, 0).queries, FA__LOOP(_first_key)(c->note)))
         FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, FA__LOOP(_first_key)(c->note), c->thread);
 #endif
@@ -429,7 +272,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
 #endif
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     uint32_t columns[FA__LOOP(_qk_ROWS)];
     if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
     if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
@@ -440,13 +283,13 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
 #endif
     FA__LOOP(_qk_fence)();
     FA__LOOP(_qk_start)(&c->s, q, k, 0);
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     if (FA__COLUMNS_LATE) {
         FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
         FA__LOOP(_qk_fence)();
     }
     FA__LOOP(_qk_start_held_eight)(&c->s, columns, c->rows);
-#elif FA__COLUMNS == 2
+#elif FA__COLUMNS == FA__NEED_KEY_BIAS
     FA__LOOP(_qk_start_eight)(&c->s, c->rows, c->rows + (uint32_t)(64 + c->next.slot * FA_BLOCK_N) * 16);
 #endif
     FA__LOOP(_qk_commit)();
@@ -527,7 +370,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 #if FA__COLUMNS
     c->rows = (uint32_t)fa_sm90_uniform((int)fa_sm90_shared_address(shared->rows));
 #endif
-#if FA__COLUMNS == 1
+#if FA__COLUMNS == FA__NEED_ALIBI
     memset(&c->columns, 0, sizeof c->columns);
 #endif
 
@@ -597,7 +440,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         int warp = fa_sm90_uniform(thread / 32), lane = thread % 32;
         if (warp == 0) FA__LOOP(_plan_tiles)(launch, shared, lane);
         else if (warp == 1 && lane == 0) FA__LOOP(_bring_q)(launch, shared);
-        else if (warp == 2 && (lane == 0 || FA__COLUMNS == 2)) FA__LOOP(_bring_k)(launch, shared, lane);
+        else if (warp == 2 && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring_k)(launch, shared, lane);
         else if (warp == 3 && lane == 0) FA__LOOP(_bring_v)(launch, shared);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);

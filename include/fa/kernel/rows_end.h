@@ -9,8 +9,8 @@
 #undef FA__SUB_DEFAULTED
 #undef FA_NAME
 #undef FA_DTYPE
+#undef FA_ARCH
 #endif
 #undef FA_SUB
-#undef FA_ARCH
 #undef FA_API
 #undef FA_DECLARE

@@ -36,7 +36,7 @@
  * 16k columns; but 5 to 18 % less for rows that leave some threads without work). Of short ones it has two rows at a
  * time (5 % for 4,096 rows of 1,024, where many take 1 % longer; 18 % for as many of 2,048; but many rows that leave
  * threads of two warps without work take up to 21 % longer). */
-#define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16))
+#define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && FA__IS_HALF)
 #define FA__LONG_BYTES (22 * 1024)
 #define FA__PAIR_BYTES 1024
 #define FA__PAIR_BLOCK_BYTES 3584

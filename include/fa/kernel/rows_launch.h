@@ -11,7 +11,7 @@
 
 /** @cond PRIVATE */
 /* Elements of the instance's type in so many bytes. */
-#define FA__ROW_COLS(bytes) ((bytes) / (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 ? 2 : 4))
+#define FA__ROW_COLS(bytes) ((bytes) / (FA__IS_HALF ? 2 : 4))
 
 /* Rows in registers. Bytes that a thread reads before it uses them: of all tensors together, four loads of 16 bytes; and of
  * each of `tensors`. The threads of the largest team, a block, of which two fit in a multiprocessor; smaller teams share

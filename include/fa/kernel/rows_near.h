@@ -8,7 +8,7 @@
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
 #define FA__NEAR_PIECES 64.0f  /* whose exponentials are compared with 2^-126 after a piece where one was below that */
 
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
 /* The largest of a vector's halves as integers with a sign. */
 FA__FN int16_t FA__LOOP(__top_word)(FA__CPU_OP(vec) top) {
     fa_cpu_vec_0 part[FA__LOOP(_row_LANES) / 4];
@@ -47,7 +47,7 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
     enum { FA__STRIDE = 2 * FA__LOOP(_row_LANES) };
     float largest = -INFINITY;
     int i = 0;
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     if (count >= FA__STRIDE) {
         int16_t word = FA__LOOP(__near_word)(z, count, 0);
         if (word < 0) word = (int16_t)~FA__LOOP(__near_word)(z, count, 1);
@@ -67,7 +67,7 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
 /* The largest element, if none is NaN, from what a loop over all has kept: the largest floats; of halves, the largest words, which say it
  * unless all are negative. */
 FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int count) {
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     const int16_t word = FA__LOOP(__top_word)(top);
     return word < 0 ? FA__LOOP(_near_top)(z, count) : fa_load_element(&word, 0, FA_DTYPE);
 #else
@@ -78,7 +78,7 @@ FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int 
 
 /* The lowest of halves, or 0 if none is negative: as words without a sign these are above all others, and the largest is the lowest. `top`: the largest
  * ones of whole blocks. */
-#if (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16) && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+#if FA__IS_HALF && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
 #define FA__NEAR_LOWEST(words, top) fa_cpu_top16_2(words, top)
 FA__FN float FA__LOOP(__lowest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int count) {
     FA__CPU_OP(vec) last;
@@ -97,7 +97,7 @@ FA__FN float FA__LOOP(__lowest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int c
 FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead,
                                const int keeps, const int sums, const int bounded) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
-    enum { FA__HALVES = FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16 };
+    enum { FA__HALVES = FA__IS_HALF };
     const size_t at_once = FA__STRIDE * sizeof(FA__ELEMENT) % 64 == 0 ? 0 : ahead, evenly = ahead - at_once; /* whole lines in each round */
     const float offset = base * scale_log2;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(scale_log2), offsets = FA__CPU_OP(splat)(-offset), bases = FA__CPU_OP(splat)(base);

@@ -11,9 +11,9 @@
 /* A name of this variant. */
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
 #if !FA__HOST_PASS || FA__ARCH == FA_CPU
-#define FA__PART FA__CAT(FA__VARIANT, _reduce)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _reduce)
 #include <fa/reduce.h>
-#define FA__PART FA__CAT(FA__VARIANT, _row)
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _row)
 #include <fa/row.h>
 
 typedef struct FA__LOOP(_place) {

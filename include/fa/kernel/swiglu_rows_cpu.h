@@ -8,7 +8,7 @@
 #define FA__AHEAD(from) FA__LOOP(_row__ask_block)((uintptr_t)(from) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 
 enum {
-    FA__LOOP(_halves) = FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16,
+    FA__LOOP(_halves) = FA__IS_HALF,
     FA__LOOP(_block) = FA__LOOP(_row_BLOCK),
     FA__LOOP(_vectors) = FA__LOOP(_block) / FA__LOOP(_row_LANES),
     FA__LOOP(_room) = FA__LOOP(_row_LENGTH) + FA__LOOP(_block) /* elements of a segment, in blocks */

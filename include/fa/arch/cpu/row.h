@@ -12,7 +12,7 @@ enum {
     FA__ROW(_UNIT) = 16,
     FA__ROW(_LANES) = FA__CPU_LANES(FA__ISA),
     FA__ROW(_BLOCK) = FA__CPU_LANES(FA__ISA) < 16 ? 16 : 32, /* elements that are computed in registers at a time */
-    FA__ROW(_COSTLY) = FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16), /* to widen: rather kept than widened again */
+    FA__ROW(_COSTLY) = FA__ISA == FA__ISA_BASE && FA__IS_HALF, /* to widen: rather kept than widened again */
     FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16,
     FA__ROW(_KEPT) = FA_KEEP,
     FA__ROW(_PARTS) = 1,
@@ -101,7 +101,7 @@ FA__FN void FA__ROW(__widen)(float *to, const FA__ELEMENT *from, int n) {
 FA__FN int FA__ROW(__narrow)(FA__ELEMENT *to, const float *from, int n, float factor, int streamed) {
     int i = 0;
     const FA__CPU_OP(vec) by = FA__CPU_OP(splat)(factor);
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
 #if FA_DTYPE == FA_BF16
     const int by_unit = fa__cpu_rounds_bf16();
 #endif
@@ -244,7 +244,7 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
 }
 /* Whole units of floats are looked at where they are. */
 FA__FN const float *FA__ROW(_look)(float *x, const FA__ROW(_held) * held, const FA__ROW(_view) * v, int64_t piece) {
-#if FA_DTYPE == FA_F32 || FA_DTYPE == FA_TF32
+#if !FA__IS_HALF
     if (FA__ROW(__real)(v, piece) % FA__ROW(_UNIT) == 0) return v->first + piece * FA__ROW(_LENGTH);
 #endif
     FA__ROW(_load)(x, v, piece, held->fill);

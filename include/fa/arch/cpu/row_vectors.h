@@ -52,14 +52,14 @@ FA__FN float FA__ROW(__coarse)(float x) {
     return x;
 }
 /* Halves without instructions of their own take so much code that what converts a block of them is called. */
-#if FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#if FA__ISA == FA__ISA_BASE && FA__IS_HALF
 #define FA__ROW_FN FA__FN_CALLED
 #else
 #define FA__ROW_FN FA__FN
 #endif
 /* A block of them. */
 FA__ROW_FN void FA__ROW(__block)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
-#if FA__ISA == FA__ISA_BASE && (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
+#if FA__ISA == FA__ISA_BASE && FA__IS_HALF
     for (int i = 0; i < FA__ROW(_BLOCK); i++) ((float *)v)[i] = fa_load_element(from, i, FA_DTYPE); /* vectors, by the compiler */
 #else
     FA__UNROLL
@@ -79,7 +79,7 @@ FA__FN void FA__ROW(__shuffled)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
 FA__ROW_FN void FA__ROW(__put)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, int streamed, int by_unit) {
     enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES), FA__TWO = 2 * FA__ROW(_LANES), FA__IN_A_LINE = FA__ROW(_UNIT) / FA__ROW(_LANES) };
     (void)by_unit;
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     FA__UNROLL
     for (int j = 0; j < FA__VECTORS / 2; j++) {
 #if FA_DTYPE == FA_F16

@@ -5,7 +5,7 @@
 
 FA__REQUIRE(FA_M % (FA_WARPS * 16) == 0, "FA_M is " FA__STR(FA_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_M has to be a multiple of 16 * FA_WARPS, the rows that the warps compute");
 FA__REQUIRE(FA_B == FA_OPERAND_BT || FA_N % 16 == 0, "FA_N is " FA__STR(FA_N) ": FA_OPERAND_B needs a multiple of 16 on a GPU");
-#if defined(FA__PART_DEFAULTED) /* in a product of our own C may be padded */
+#if defined(FA__SUFFIX_DEFAULTED) /* in a product of our own C may be padded */
 FA__REQUIRE(sizeof(FA__ELEMENT) == 4 || FA_B == FA_OPERAND_B || FA_N % 16 == 0,
             "FA_N is " FA__STR(FA_N) ": FA_OPERAND_BT of FA_F16 and FA_BF16 needs a multiple of 16 with FA_ARCH 80");
 #endif
@@ -37,7 +37,7 @@ FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * (16 * FA__MMA
 
 #if defined(FA__PAIRED)
 #include <fa/arch/sm80/mma_pairs.h>
-#elif FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#elif FA__IS_HALF
 #include <fa/arch/sm80/mma_half.h>
 #else
 #include <fa/arch/sm80/mma_tf32.h>

@@ -233,7 +233,7 @@ FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, 
 }
 /* Converted where it is used: at once, it would have to be waited for at once. */
 FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     element = (uint16_t)fa_sm80_opaque(element);
 #else
     element = fa__from_bits((uint32_t)fa_sm80_opaque((int)fa__bits(element)));

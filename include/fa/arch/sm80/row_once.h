@@ -75,7 +75,7 @@ FA__FN void FA__ROW(_scan_pad)(float *x, const FA__ROW(_flight) * f, const FA__R
 }
 /* Of halves, two at a time. */
 FA__FN float FA__ROW(_scan_max)(const FA__ROW(_flight) * f, float start) {
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     uint32_t chain[2] = {f->raw[0], f->raw[1]};
     float low, high;
     FA__UNROLL

@@ -3,7 +3,7 @@
 FA__FN void FA__ROW(__unpack)(float *x, const uint32_t *raw) {
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_WORDS); i++) {
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
         fa_sm80_unpack(x + 2 * i, x + 2 * i + 1, raw[i], FA_DTYPE);
 #else
         x[i] = fa__from_bits(raw[i]);
@@ -43,7 +43,7 @@ FA__FN void FA__ROW(__gather)(uint32_t *raw, const FA__ELEMENT *from, int at, in
             uint2 two = ((const uint2 *)from)[i];
             raw[2 * i] = two.x, raw[2 * i + 1] = two.y;
         }
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     } else if (width == 4) {
         FA__UNROLL
         for (int i = 0; i < 4; i++) raw[i] = ((const uint32_t *)from)[i];
@@ -65,7 +65,7 @@ FA__FN void FA__ROW(__scatter)(FA__ELEMENT *to, const uint32_t *raw, int at, int
     if (width == 8) {
         FA__UNROLL
         for (int i = 0; i < 2; i++) ((uint2 *)to)[i] = make_uint2(raw[2 * i], raw[2 * i + 1]);
-#if FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16
+#if FA__IS_HALF
     } else if (width == 4) {
         FA__UNROLL
         for (int i = 0; i < 4; i++) ((uint32_t *)to)[i] = raw[i];

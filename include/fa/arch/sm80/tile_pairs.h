@@ -27,7 +27,7 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
         FA__UNITS = FA__TILE(_UNITS),
         FA__SIDE = FA__UNITS % 32 == 0 ? 32 : FA__UNITS % 16 == 0 ? 16 : FA__UNITS % 8 == 0 ? 8 : 4, /* lanes side by side in a row */
         FA__BELOW = 32 / FA__SIDE,
-        /* (FA__ANEW: kernel/attention_tiles.h.) */
+        /* (FA__ANEW: kernel/attention_loop_choices.h.) */
         FA__EVEN = FA__SIDE == 32 || FA__SIDE == FA__UNITS || ((FA__SIDE == 16 || FA__ANEW) && FA__TILE(_WARP_ROWS) % FA__BELOW == 0),
         FA__COPIES = (FA__TILE(_WARP_ROWS) * FA__UNITS + 31) / 32, /* of a lane */
         FA__FULL = FA__TILE(_WHOLE) && FA__TILE(_WARP_ROWS) * FA__UNITS % 32 == 0,

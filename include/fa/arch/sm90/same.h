@@ -22,6 +22,8 @@
 #define fa_sm90_shared_address fa_sm80_shared_address
 #define fa_sm90_ldmatrix fa_sm80_ldmatrix
 #define fa_sm90_store16 fa_sm80_store16
+#define fa_sm90_unpack fa_sm80_unpack
+#define fa_sm90_hide_unset fa_sm80_hide_unset
 /** @endcond */
 
 #endif
