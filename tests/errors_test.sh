@@ -13,15 +13,21 @@ compile() {
     esac >"$work/log" 2>&1
 }
 
+# absent COMPILER: this machine has not got it, and nothing is tried with it.
+absent() {
+    case $1 in
+    clang) [ -z "$CLANG" ] ;;
+    c++) [ -z "$CXX" ] ;;
+    nvcc) [ -z "$NVCC" ] ;;
+    *) false ;;
+    esac
+}
+
 # rejects COMPILER WHAT MESSAGE [FLAGS...]: the case fails with exactly one error, which has MESSAGE.
 rejects() {
     by=$1 what=$2 message=$3
     shift 3
-    case $by in
-    clang) [ -n "$CLANG" ] || return 0 ;;
-    c++) [ -n "$CXX" ] || return 0 ;;
-    nvcc) [ -n "$NVCC" ] || return 0 ;;
-    esac
+    ! absent "$by" || return 0
     compile "$by" "$@"
     status=$?
     errors=$(grep -cE '(^|[ :])(fatal )?error( #[0-9]+)?:' "$work/log")
@@ -33,18 +39,17 @@ rejects() {
 names() {
     by=$1 what=$2 word=$3
     shift 3
-    case $by in
-    clang) [ -n "$CLANG" ] || return 0 ;;
-    c++) [ -n "$CXX" ] || return 0 ;;
-    esac
+    ! absent "$by" || return 0
     compile "$by" "$@"
     status=$?
     grep -qF -- "$word" "$work/log" && [ $status != 0 ]
     ok $? "$by: $what does not compile" "$work/log"
 }
+# accepts COMPILER WHAT [FLAGS...]: the case compiles.
 accepts() {
     by=$1 what=$2
     shift 2
+    ! absent "$by" || return 0
     compile "$by" "$@"
     ok $? "$by: $what" "$work/log"
 }
@@ -135,8 +140,7 @@ attention 'struct mine { int x; };' 'struct yours { int x; };' \
     'FA_HOOK float hook(const struct yours *user, float score, fa_index at) { (void)at; return score + (float)user->x; }' \
     '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
 for by in cc clang c++; do
-    [ $by != clang ] || [ -n "$CLANG" ] || continue
-    [ $by != c++ ] || [ -n "$CXX" ] || continue
+    ! absent $by || continue
     flags=-Werror
     [ $by != c++ ] || flags=
     compile $by $flags
@@ -273,8 +277,7 @@ done
 activation='FA_HOOK float act(const struct yours *user, float x) { return x * (float)user->x; }
 FA_HOOK float act_grad(const struct yours *user, float x) { return x * (float)user->x; }'
 for by in cc clang c++; do
-    [ $by != clang ] || [ -n "$CLANG" ] || continue
-    [ $by != c++ ] || [ -n "$CXX" ] || continue
+    ! absent $by || continue
     primitive swiglu.h 'struct mine { int x; };' 'struct yours { int x; };' "$activation" "$tile" '#define FA_ACTIVATION act' '#define FA_USER_ARGS struct mine'
     compile $by
     status=$?
@@ -416,11 +419,7 @@ FA_HOOK fa_range real_keys(const void *user, fa_box box) { (void)user; return bo
 FA_HOOK fa_range real_queries(const void *user, fa_box box) { (void)user; return box.queries; }
 #define other real'
 for by in cc clang c++ nvcc; do
-    case $by in
-    clang) [ -n "$CLANG" ] || continue ;;
-    c++) [ -n "$CXX" ] || continue ;;
-    nvcc) [ -n "$NVCC" ] || continue ;;
-    esac
+    ! absent $by || continue
     flags=-Werror
     [ $by != nvcc ] || flags="$arch --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror"
     attention 'struct mine { const float x; };' "$hook" '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'

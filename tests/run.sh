@@ -1,6 +1,14 @@
 #!/bin/sh
 # run.sh LOGS JOBS PROGRAM...: runs test programs that print TAP, through prove where perl has it; keeps each program's
-# output in LOGS, then says what failed, what was left out, and one line about everything. Fails if any test did.
+# output in LOGS, then says what failed, what was left out, and one line about everything. Fails if any test did. Without
+# arguments it only looks for what the scripts call.
+missing=
+for tool in awk basename cat chmod comm cp cut date diff dirname find grep head ls mkdir mktemp mv rm rmdir sed sort tr xargs; do
+    command -v $tool >/dev/null 2>&1 || missing="$missing $tool"
+done
+[ -z "$missing" ] || { echo "test: the usual POSIX tools are needed, of which PATH lacks:$missing" >&2; exit 1; }
+[ $# -gt 0 ] || exit 0
+
 logs=$1 jobs=$2
 shift 2
 rm -rf "$logs"

@@ -195,6 +195,7 @@ $(T)/simulated_nothing:
 test-programs: $(T)/contracts $(gpu_suites) $(simulated_suites) $(test_forward) $(test_suites)
 
 test:
+	@sh tests/run.sh
 	@echo "test: compiling the test programs on $(test_cores) cores (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
 	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
