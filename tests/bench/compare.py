@@ -9,7 +9,7 @@ against float64 before it is timed. Some runs:
     python3 tests/bench/compare.py --dtype bf16 --dims 64,128 --seqlens 512,2048 --variants causal,full
     python3 tests/bench/compare.py --variants full,causal,window,document,alibi,softcap --dims 128 --seqlens 8192
     python3 tests/bench/compare.py --variants all --dims 128 --seqlens 8192 --backends flex     beside FlexAttention
-    python3 tests/bench/compare.py --dims 128 --configs default,m128_n64_s2_w4,m128_n128_s2_w8    tiles, side by side
+    python3 tests/bench/compare.py --dims 128 --configs a80,a80_m128_n64_s2_w4,a80_m64_n128_s1_w4   tiles, side by side
     python3 tests/bench/compare.py --dtype fp32                      fp32-accurate, with PyTorch's tf32 off
     python3 tests/bench/compare.py --device cpu --dtype fp32,bf16
 
@@ -33,18 +33,31 @@ import time
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # PyTorch's idle threads must not spin while ours are timed
 
-try:
-    import torch
-except ImportError:
-    sys.exit(f"{os.path.basename(sys.argv[0])}: {sys.executable} has no PyTorch, beside which it measures (make PYTHON=... names another python3); make bench works without")
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}  # what PyTorch calls them
 VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed"]
 CAUSAL = [v for v in VARIANTS if v.startswith("causal")]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
+
+
+def import_torch():
+    """Makes PyTorch's names this module's, and returns torch. Called once the options are known: --help does without."""
+    global torch, F, SDPBackend, sdpa_kernel
+    try:
+        import torch
+    except ImportError:
+        sys.exit(
+            f"{os.path.basename(sys.argv[0])}: {sys.executable} has no PyTorch, beside which this measures: run it with a python3"
+            " that has. (make bench takes that as PYTHON=..., and leaves this part out where there is no PyTorch.)"
+        )
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return torch
+
+
+def kind_of(dtype):
+    return getattr(torch, DTYPES[dtype])
 
 
 # ------------------------------------------------------------------ the library, through ctypes
@@ -154,7 +167,7 @@ class Cell:
     def __init__(self, o, dtype, dim, seqlen, variant, device):
         self.dtype, self.dim, self.seqlen, self.variant, self.device = dtype, dim, seqlen, variant, device
         self.batch, self.heads = max(1, o.tokens // seqlen), max(1, o.width // dim)
-        kind = DTYPES[dtype]
+        kind = kind_of(dtype)
         generator = torch.Generator(device=device).manual_seed(o.seed)
 
         def tensor():
@@ -219,6 +232,20 @@ class Cell:
         if self.variant in ("bias", "causalbias"):
             a.bias, a.bias_stride_query = self.bias.data_ptr(), self.seqlen
         return a
+
+    def record(self, config):
+        """What a cell of the JSON begins with."""
+        name = f"{self.dtype}_d{self.dim}_{self.variant}" + ("" if config == "default" else "_" + config)
+        return dict(
+            instance=name,
+            dtype=self.dtype,
+            head_dim=self.dim,
+            variant=self.variant,
+            config=config,
+            batch=self.batch,
+            heads=self.heads,
+            seqlen=self.seqlen,
+        )
 
     def operations(self):
         full = 4.0 * self.batch * self.heads * self.seqlen**2 * self.dim
@@ -487,11 +514,15 @@ def options():
     parser.add_argument(
         "--dtype", help="fp32, tf32, bf16, fp16, several with commas; default bf16 (GPU), fp32,bf16,fp16 (CPU)"
     )
-    parser.add_argument("--dims", type=wholes, default="64,128,256")
-    parser.add_argument("--seqlens", type=wholes, help="default 512 to 16384 (GPU), 512,2048 (CPU)")
-    parser.add_argument("--variants", default="full,causal", help=f"of {','.join(VARIANTS)}, or all")
+    parser.add_argument("--dims", type=wholes, default="64,128,256", help="head dimensions; default %(default)s")
+    parser.add_argument("--seqlens", type=wholes, help="default 512 to 16384 in powers of two (GPU), 512,2048 (CPU)")
     parser.add_argument(
-        "--configs", default="default", help="tiles to try, such as default,m128_n64_s2_w4 (see bench.mk)"
+        "--variants", default="full,causal", help=f"several with commas of {', '.join(VARIANTS)}; or all; default %(default)s"
+    )
+    parser.add_argument(
+        "--configs", default="default",
+        help="schedules and tiles to try, such as a80,a80_m128_n64_s2_w4 (bench.mk): a80 is the schedule for every GPU, which tiles"
+        " chosen by hand have unless they begin with a90; default: default, what an instance chooses itself",
     )
     parser.add_argument("--tokens", type=whole, help="batch * seqlen; default 16384 (GPU), 4096 (CPU)")
     parser.add_argument("--width", type=whole, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
@@ -499,27 +530,25 @@ def options():
         "--documents", type=lambda x: x if x == "mixed" else whole(x), default=0,
         help="tokens of a document (document, packed: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
     )
-    parser.add_argument("--softcap", type=float, default=30.0, help="the cap of softcap and causalsoftcap; scores have a deviation of 1")
+    parser.add_argument(
+        "--softcap", type=float, default=30.0,
+        help="the cap of softcap and causalsoftcap; scores have a deviation of 1; default %(default)s",
+    )
     parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
-    parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
+    parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd", help="default %(default)s")
     parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch; or flex, which compiles for seconds a cell")
-    parser.add_argument("--no-torch", action="store_true", help="time only ours")
-    parser.add_argument("--repeat", type=whole, default=15)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=whole, default=os.cpu_count())
-    parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started")
-    parser.add_argument("--json")
-    parser.add_argument("--tsv")
+    parser.add_argument("--no-torch", action="store_true", help="time only ours (inputs and reference are PyTorch's all the same)")
+    parser.add_argument("--repeat", type=whole, default=15, help="rounds, of whose times the median counts; default %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="of the inputs; default %(default)s")
+    parser.add_argument("--jobs", type=whole, default=os.cpu_count(), help="compilations at a time; default: one a core")
+    parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started; default: no limit")
+    parser.add_argument("--json", help="file for every cell")
+    parser.add_argument("--tsv", help="file for plot.c")
     parser.add_argument("--markdown", help="file for a table of rates and, in brackets, ratios over each contestant")
     o = parser.parse_args()
-    o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    gpu = o.device == "cuda"
-    o.dtype = (o.dtype or ("bf16" if gpu else "fp32,bf16,fp16")).split(",")
-    o.seqlens = o.seqlens or ([512, 1024, 2048, 4096, 8192, 16384] if gpu else [512, 2048])
+    o.dtype = o.dtype.split(",") if o.dtype else []
     o.variants = list(VARIANTS) if o.variants == "all" else o.variants.split(",")
     o.configs = o.configs.split(",")
-    o.tokens = o.tokens or (16384 if gpu else 4096)
-    o.width = o.width or (2048 if gpu else 512)
     for value, known, what in [(o.dtype, DTYPES, "--dtype"), (o.variants, VARIANTS, "--variants")]:
         for word in value:
             if word not in known:
@@ -530,6 +559,13 @@ def options():
     if any(v not in ("full", "causal") for v in o.variants) and "full" not in o.variants:
         o.variants.insert(0, "full")  # what variants are compared with
     o.variants.sort(key=VARIANTS.index)
+    import_torch()
+    o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    gpu = o.device == "cuda"
+    o.dtype = o.dtype or (["bf16"] if gpu else ["fp32", "bf16", "fp16"])
+    o.seqlens = o.seqlens or ([512, 1024, 2048, 4096, 8192, 16384] if gpu else [512, 2048])
+    o.tokens = o.tokens or (16384 if gpu else 4096)
+    o.width = o.width or (2048 if gpu else 512)
     return o
 
 
@@ -591,7 +627,7 @@ def main():
         )
     print()
 
-    timer, cells, skipped, unavailable = Timer(device, o.repeat), [], 0, {}
+    timer, cells, wrong_cells, skipped, unavailable = Timer(device, o.repeat), [], [], 0, {}
     for dtype in o.dtype:
         for dim in o.dims:
             for seqlen in o.seqlens:
@@ -630,6 +666,7 @@ def main():
                                 if wrong:
                                     failures += 1
                                     print(f"WRONG  {instance.name} s {seqlen}: {wrong}; not timed")
+                                    wrong_cells.append(dict(cell.record(label), correct=False))
                                     continue
                                 plans[label] = instance.plan(a)
                             runs[label] = lambda instance=instance, a=a: instance.forward(a, stream)
@@ -657,17 +694,13 @@ def main():
                         if variant == "full":
                             plain[label] = seconds[label]
                         line = f"{dtype:<5}d{dim:<4}{variant:<14}s {seqlen:<6}{label:<18}{rates[label]:>8.1f}"
-                        record = dict(
-                            dtype=dtype,
-                            head_dim=dim,
-                            variant=variant,
-                            seqlen=seqlen,
-                            batch=cell.batch,
-                            heads=cell.heads,
-                            config=label,
+                        record = cell.record(label)
+                        record.update(
+                            correct=True,
                             ms=1e3 * seconds[label],
                             ms_quartiles=[1e3 * t for t in timer.spread[label]],
                             rate=rates[label],
+                            unit=unit,
                             error=errors[label],
                             error_limit=cell.limit,
                             unfused_error=cell.low_error,
@@ -743,7 +776,7 @@ def main():
             repeat=o.repeat,
             unit=unit,
             compile={i.name: i.compile for i in instances},
-            cells=cells,
+            cells=cells + wrong_cells,
             summary=summary,
             failures=failures,
         )

@@ -22,12 +22,18 @@ import os
 import sys
 import time
 
-from compare import DTYPES, Timer, build, fa_version, geometric_mean, state, wait, whole, wholes  # first: it sets what PyTorch reads when imported
+import compare
+from compare import DTYPES, Timer, build, fa_version, geometric_mean, kind_of, state, wait, whole, wholes
 
-import torch
-import torch._dynamo
-import torch._functorch.config
-import torch.nn.functional as F
+
+def import_torch():
+    """As compare.import_torch(): makes PyTorch's names this module's, too."""
+    global torch, F
+    compare.import_torch()
+    import torch
+    import torch._dynamo
+    import torch._functorch.config
+    import torch.nn.functional as F
 
 
 class Instance:
@@ -87,7 +93,7 @@ class Cell:
 
     def __init__(self, dtype, rows, cols, device):
         self.dtype, self.rows, self.cols, self.device = dtype, rows, cols, device
-        self.kind, self.t = DTYPES[dtype], {}
+        self.kind, self.t = kind_of(dtype), {}
         torch.manual_seed(1)
         self.inputs()
         for name in self.written[0] + self.written[1]:
@@ -125,6 +131,18 @@ class Cell:
             error = (got.double() - exact).abs() / ((unit * exact.abs()).clamp(min=least) + slack)
             worst = max(worst, error.max().item())
         return worst, "" if worst <= 1 else f"the error is {worst:.3g} times what is allowed"
+
+    def record(self, instance, direction):
+        """What a cell of the JSON begins with."""
+        return dict(
+            instance=instance.name,
+            kernel=instance.kernel,
+            dtype=self.dtype,
+            direction=direction,
+            rows=self.rows,
+            cols=self.cols,
+            config=instance.config,
+        )
 
     def rows_of(self, name, sample):
         return self.t[name][sample].double()
@@ -377,28 +395,30 @@ KERNELS = {
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
-    parser.add_argument("--kernels", default=",".join(KERNELS), help="several with commas")
-    parser.add_argument("--dtype", help="fp32, bf16, fp16; default bf16 (GPU), fp32,bf16,fp16 (CPU)")
+    parser.add_argument("--kernels", default=",".join(KERNELS), help=f"several with commas of {', '.join(KERNELS)}; default: all")
+    parser.add_argument("--dtype", help="fp32, bf16, fp16, several with commas; default bf16 (GPU), fp32,bf16,fp16 (CPU)")
     parser.add_argument("--columns", type=wholes, help="default: the kernel's own list, and 1024 columns of 4,096 rows")
     parser.add_argument("--elements", type=whole, help="of a matrix; default 2^28 (GPU), 2^24 (CPU)")
-    parser.add_argument("--configs", default="default", help="experiments, such as default,xNAME (see bench.mk)")
-    parser.add_argument("--no-torch", action="store_true", help="time only ours and a copy")
-    parser.add_argument("--repeat", type=whole, default=15)
-    parser.add_argument("--jobs", type=whole, default=os.cpu_count())
-    parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started")
-    parser.add_argument("--json")
-    parser.add_argument("--tsv")
+    parser.add_argument("--configs", default="default", help="experiments, such as default,xNAME (see bench.mk); default: default")
+    parser.add_argument("--no-torch", action="store_true", help="time only ours and a copy (inputs and reference are PyTorch's all the same)")
+    parser.add_argument("--repeat", type=whole, default=15, help="rounds, of whose times the median counts; default %(default)s")
+    parser.add_argument("--jobs", type=whole, default=os.cpu_count(), help="compilations at a time; default: one a core")
+    parser.add_argument("--budget", type=float, default=0, help="seconds after which no further cell is started; default: no limit")
+    parser.add_argument("--json", help="file for every cell")
+    parser.add_argument("--tsv", help="file for plot.c")
     parser.add_argument("--markdown", help="file for tables of rates and, in brackets, ratios over each contestant")
     o = parser.parse_args()
-    o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    gpu = o.device == "cuda"
-    o.dtype = (o.dtype or ("bf16" if gpu else "fp32,bf16,fp16")).split(",")
+    o.dtype = o.dtype.split(",") if o.dtype else []
     o.kernels, o.configs = o.kernels.split(","), o.configs.split(",")
-    o.elements = o.elements or (1 << 28 if gpu else 1 << 24)
     for value, known, what in [(o.dtype, DTYPES, "--dtype"), (o.kernels, KERNELS, "--kernels")]:
         for word in value:
             if word not in known:
                 parser.error(f"{what}: {word} is none of {', '.join(known)}")
+    import_torch()
+    o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    gpu = o.device == "cuda"
+    o.dtype = o.dtype or (["bf16"] if gpu else ["fp32", "bf16", "fp16"])
+    o.elements = o.elements or (1 << 28 if gpu else 1 << 24)
     return o
 
 
@@ -465,7 +485,7 @@ def main():
         )
     print(f"\nmatrices of {o.elements} elements; median of {o.repeat}; GB/s of useful bytes, and ratios over the others")
 
-    timer, cells, skipped, unavailable = Timer(device, o.repeat), [], 0, {}
+    timer, cells, wrong_cells, skipped, unavailable = Timer(device, o.repeat), [], [], 0, {}
     stream = torch.cuda.current_stream().cuda_stream if gpu else None
     for kernel in o.kernels:
         for dtype in o.dtype:
@@ -479,15 +499,17 @@ def main():
                 to = torch.empty_like(from_)
                 for backward in (0, 1):
                     direction = ("forward", "backward")[backward]
-                    runs, shares = {"copy": lambda: to.copy_(from_)}, {}
+                    runs, shares, records = {"copy": lambda: to.copy_(from_)}, {}, {}
                     for instance in ours:
                         run = instance.call(backward, cell, stream)
                         share, wrong = cell.check(backward, run)
                         if wrong:
                             failures += 1
                             print(f"WRONG  {instance.name} {direction}, {rows} x {cols}: {wrong}; not timed")
+                            wrong_cells.append(dict(cell.record(instance, direction), correct=False))
                             continue
                         runs[instance.config], shares[instance.config] = run, share
+                        records[instance.config] = cell.record(instance, direction)
                     if not o.no_torch:
                         torch._dynamo.reset()
                         try:
@@ -504,8 +526,9 @@ def main():
                     others = [n for n in rates if n not in shares and n != "copy"]
                     for label in shares:
                         line = f"{dtype:<5}{kernel:<19}{direction:<9}{rows:>8} x {cols:<7}{label:<10}{rates[label]:>8.1f}"
-                        record = dict(kernel=kernel, dtype=dtype, direction=direction, rows=rows, cols=cols, config=label)
-                        record.update(ms=1e3 * seconds[label], ms_quartiles=[1e3 * t for t in timer.spread[label]], rate=rates[label], copy=rates["copy"])
+                        record = records[label]
+                        record.update(correct=True, ms=1e3 * seconds[label], ms_quartiles=[1e3 * t for t in timer.spread[label]])
+                        record.update(rate=rates[label], unit="GB/s", copy=rates["copy"])
                         record.update(error_share=shares[label], others={})
                         for name in others:
                             ratio = rates[label] / rates[name]
@@ -542,7 +565,7 @@ def main():
         print(f"{failures} cells FAILED or are WRONG")
     if o.json:
         report = dict(versions=versions, before=before, after=after, elements=o.elements, repeat=o.repeat)
-        report.update(compile={i.name: i.compile for i in instances}, cells=cells, summary=summary, failures=failures)
+        report.update(compile={i.name: i.compile for i in instances}, cells=cells + wrong_cells, summary=summary, failures=failures)
         with open(o.json, "w") as file:
             json.dump(report, file, indent=1)
             file.write("\n")

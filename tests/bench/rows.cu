@@ -430,8 +430,8 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
             1e-9 * rate, percent, way->only_reads ? "read" : "copy", 1e-9 * bar, shares[i]);
         if (json)
             begin_cell(&calls[i]), print_times(times[PLAIN + i], repeat, s),
-                fprintf(json, "\"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, \"error_share\": %.4f}",
-                        1e-9 * rate, 1e-9 * bar, percent, shares[i]);
+                fprintf(json, "\"rate\": %.2f, \"unit\": \"GB/s\", \"gb_per_s\": %.2f, \"plain_gb_per_s\": %.2f, \"percent\": %.2f, \"error_share\": %.4f}",
+                        1e-9 * rate, 1e-9 * rate, 1e-9 * bar, percent, shares[i]);
         if (tsv)
             fprintf(tsv, "%s, %s %s (%% of a plain %s)\t%s\t%lld\t%.2f\tcolumns\n", ON_GPU ? "GPU" : "CPU",
                     it->kernel->name, way_names[i % 2], way->only_reads ? "read" : "copy", dtype_names[it->dtype],

@@ -10,10 +10,11 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
 
-import torch
-
 from compare import build, wait
-from compare_rows import KERNELS, Instance
+from compare_rows import KERNELS, Instance, import_torch
+
+import_torch()
+import torch
 
 # What PyTorch's functions return, and the gradients of what is differentiated; None: that of the residual, which is d_x's.
 FORWARD = {"layernorm_residual": ["y", "sum"], "rmsnorm_residual": ["y", "sum"], "cross_entropy": ["loss"]}
