@@ -25,18 +25,20 @@ TORCH = $(eval TORCH := $(shell $(PYTHON) -c '$(ask_torch)' 2>/dev/null))$(TORCH
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make run        denoise a photo: attention over all its pixels (IMAGE=photo.ppm)"
+	@echo "make run        add noise to a photo and remove it: attention over all its pixels (IMAGE=photo.ppm; ARGS=\"--sigma 0\" if it"
+	@echo "                is noisy already)"
 	@echo "make test       run every test that this machine can run"
-	@echo "make bench      time every instance beside its reference (GRID=full for the whole grid on the CPU)"
+	@echo "make bench      time every instance, and beside PyTorch where there is one (GRID=full for the whole grid on the CPU)"
 	@echo "                make bench-cpu, bench-gpu, bench-compare, bench-rows-cpu, bench-rows-gpu, bench-rows-compare: a part of it"
 	@echo "make examples   build and run the ladder of examples"
 	@echo "make doc        write the documentation to $(BUILD)/doc/html (needs doxygen)"
-	@echo "make install    copy the headers, fa.pc and the CMake package to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"
+	@echo "make install    copy the headers, fa.pc, the CMake package and LICENSE to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"
 	@echo "make uninstall  remove what install put there"
 	@echo "make sanitize   run the GPU's tests under compute-sanitizer (TOOLS, SANITIZED: tests/tests.mk)"
 	@echo "make mutate     put small faults into the kernels and see that the tests notice"
 	@echo "make format     format the lines that you have changed (needs clang-format)"
 	@echo "make clean      remove $(BUILD)"
+	@echo "BUILD=folder, with any of these: what is made goes there, not into build (where this folder cannot be written, for example)"
 
 include gpu.mk
 -include tests/tests.mk
@@ -45,6 +47,8 @@ include tests/bench/bench.mk
 
 doc:
 	@command -v doxygen >/dev/null || { echo "make doc needs doxygen, and there is none on PATH" >&2; exit 1; }
+	@case "$$PWD" in *[[:space:]]*) \
+	    echo "make doc: doxygen does not find its own pages in a path with blanks, '$$PWD': copy the project to one without" >&2; exit 1 ;; esac
 	@mkdir -p $(BUILD)/doc
 	@{ cat doc/Doxyfile; echo "OUTPUT_DIRECTORY = $(BUILD)/doc"; echo "PROJECT_NUMBER = $(VERSION)"; } | doxygen -
 	@echo "doc: open $(BUILD)/doc/html/index.html"
@@ -67,6 +71,7 @@ headers     := $(patsubst include/%,%,$(shell find include/fa -name '*.h'))
 includedir   = $(PREFIX)/include
 pkgconfigdir = $(PREFIX)/share/pkgconfig
 cmakedir     = $(PREFIX)/share/cmake/fa
+licensedir   = $(PREFIX)/share/doc/fa
 
 # fa.pc and the paths below hold PREFIX as it is. Quotes and dollars are looked for before a shell sees them.
 prefix_quotes = $(findstring ',$(PREFIX))$(findstring ",$(PREFIX))$(findstring `,$(PREFIX))$(findstring $$,$(PREFIX))
@@ -82,20 +87,21 @@ install: prefix-is-usable
 	    file="$(DESTDIR)$(includedir)/$$header"; \
 	    (umask 022; mkdir -p "$${file%/*}") && cp include/$$header "$$file" && chmod 644 "$$file" || exit 1; \
 	done
-	@umask 022; mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)"
+	@umask 022; mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)" "$(DESTDIR)$(licensedir)"
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cmake/fa.pc.in \
 	    > "$(DESTDIR)$(pkgconfigdir)/fa.pc"
 	@sed -e 's|@VERSION@|$(VERSION)|' cmake/fa-config-version.cmake.in > "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
 	@cp cmake/fa-config.cmake "$(DESTDIR)$(cmakedir)/fa-config.cmake"
-	@chmod 644 "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)"/*.cmake
+	@cp LICENSE "$(DESTDIR)$(licensedir)/LICENSE"
+	@chmod 644 "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)"/*.cmake "$(DESTDIR)$(licensedir)/LICENSE"
 	@echo "install: fa $(VERSION) is in $(DESTDIR)$(PREFIX)"
 
 # Removes the files that install wrote, then the directories of ours that this leaves empty.
 uninstall:
 	@for header in $(headers); do rm -f "$(DESTDIR)$(includedir)/$$header"; done
 	@rm -f "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)/fa-config.cmake" \
-	    "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
-	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/; do \
+	    "$(DESTDIR)$(cmakedir)/fa-config-version.cmake" "$(DESTDIR)$(licensedir)/LICENSE"
+	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/ $(licensedir)/; do \
 	        echo "$(DESTDIR)$$directory"; done | sort -r \
 	    | while read -r directory; do rmdir "$$directory" 2>/dev/null || true; done
 	@echo "uninstall: fa is gone from $(DESTDIR)$(PREFIX)"

@@ -105,6 +105,7 @@ cp "$work/user/variant.c" "$work/user/variant.cu"
 
 try "make install" $make -C "$root" --no-print-directory install PREFIX="$work/first"
 try "every header is there, unchanged" diff -r "$root/include/fa" "$work/first/include/fa"
+try "and the licence" diff "$root/LICENSE" "$work/first/share/doc/fa/LICENSE"
 # From here on the prefix lies elsewhere, as after unpacking an archive: the CMake package still finds its headers.
 mv "$work/first" "$work/prefix"
 
