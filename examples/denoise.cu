@@ -22,8 +22,6 @@
 #include "harness.h"
 #include "image.h"
 
-#include <errno.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fa/fa.h>
@@ -252,19 +250,39 @@ static struct options parse(int count, char **words) {
         else if (o.photo) DIE("denoise: one photo at a time: %s or %s", o.photo, word);
         else o.photo = word;
     }
-    if (!o.photo) DIE("denoise: which photo?\n\n%s", usage);
+    if (!o.photo || !*o.photo) DIE("denoise: which photo?\n\n%s", usage);
     if (o.noise > 0 && o.sigma > 0) DIE("--noise %g is for a photo that is noisy already: with --sigma 0, not %g", o.noise, o.sigma);
     return o;
 }
 
-static void write_picture(image p, const char *folder, const char *name, int png) {
+static char *path_in(const char *folder, const char *name) {
     size_t room = strlen(folder) + strlen(name) + 2;
     char *path = (char *)host_alloc(room);
     snprintf(path, room, "%s/%s", folder, name);
+    return path;
+}
+/* Can it be written? Asked before the work, not after it. */
+static void try_picture(const char *folder, const char *name) {
+    char *path = path_in(folder, name);
+    int is_new = access(path, F_OK) != 0;
+    FILE *stream = fopen(path, "ab");
+    if (!stream) DIE("%s: cannot open it for writing: %s", path, strerror(errno));
+    fclose(stream);
+    if (is_new) remove(path);
+    free(path);
+}
+static void write_picture(image p, const char *folder, const char *name, int png) {
+    char *path = path_in(folder, name);
     if (png) image_write_png(p, path);
     else image_write_pnm(p, path);
     printf("wrote     %s\n", path);
     free(path);
+}
+
+static void print_size(double bytes) {
+    if (bytes < 1024) printf("%.0f bytes", bytes);
+    else if (bytes < 1048576) printf("%.1f KiB", bytes / 1024);
+    else printf("%.1f MiB", bytes / 1048576);
 }
 
 /* The queries from nlm->first on, a.seqlen_q of them, and their results. */
@@ -279,7 +297,9 @@ int main(int count, char **words) {
     int tokens = clean.width * clean.height, colour = clean.channels == 3;
     int dim = colour ? 80 : 56, radius = colour ? 2 : 3, numbers = (2 * radius + 1) * (2 * radius + 1) * clean.channels;
     rng r = {(uint64_t)option.seed};
-    if (mkdir(option.out, 0777) && errno != EEXIST) DIE("%s: cannot make this folder", option.out);
+    const char *names[] = {"noisy.png", "denoised.png", colour ? "denoised.ppm" : "denoised.pgm"};
+    if (mkdir(option.out, 0777) && errno != EEXIST) DIE("%s: cannot make this folder: %s", option.out, strerror(errno));
+    for (int i = 0; i < 3; i++) try_picture(option.out, names[i]);
     memcpy(noisy.data, clean.data, sizeof(float) * image_count(clean));
     if (option.sigma > 0) {
         for (size_t i = 0; i < image_count(noisy); i++) noisy.data[i] += (float)(option.sigma * rng_normal(&r));
@@ -371,13 +391,16 @@ int main(int count, char **words) {
            visited, total, 100 * visited / total);
     printf("time      %.3f s, %.*f GFLOP/s (2 * (%d + %d) a visited pair)\n", seconds, rate < 1e12 ? 1 : 0, 1e-9 * rate,
            dim, VALUES);
-    printf("memory    %.1f MiB of tensors; unfused, the score matrix alone: %.1f MiB (%.0f times as much)\n",
-           ours / 1048576, unfused / 1048576, unfused / ours);
+    printf("memory    ");
+    print_size(ours);
+    printf(" of tensors; unfused, the score matrix alone: ");
+    print_size(unfused);
+    printf(" (%.*f times as much)\n", unfused < 10 * ours ? 2 : 0, unfused / ours);
     printf("check     %d pixels by the definition, in double: differ by at most %.1e of 255\n", CHECKED, largest);
     if (option.sigma > 0) printf("PSNR      %.2f dB before, %.2f dB after\n", psnr(clean, noisy), psnr(clean, out));
-    write_picture(noisy, option.out, "noisy.png", 1);
-    write_picture(out, option.out, "denoised.png", 1);
-    write_picture(out, option.out, colour ? "denoised.ppm" : "denoised.pgm", 0);
+    write_picture(noisy, option.out, names[0], 1);
+    write_picture(out, option.out, names[1], 1);
+    write_picture(out, option.out, names[2], 0);
 
     if (!(largest < 0.1)) DIE("denoise: the result is wrong: its pixels should differ by less than 0.1");
     void *device[] = {device_patches, device_bias, device_values, device_out};

@@ -10,6 +10,8 @@
 
 #include "harness.h"
 
+#include <errno.h>
+
 typedef struct image {
     int width, height, channels, maxval;
     float *data; /* height * width * channels */
@@ -64,14 +66,14 @@ static UNUSED int image_number(image_file *f, const char *what, int least, int m
 static UNUSED image image_read(const char *name) {
     FILE *stream = fopen(name, "rb");
     image_file f = {name, NULL, 0, 2};
-    if (!stream) DIE("%s: cannot open it for reading", name);
+    if (!stream) DIE("%s: cannot open it for reading: %s", name, strerror(errno));
     for (size_t room = 1 << 16;; room *= 2) {
         f.bytes = (unsigned char *)realloc(f.bytes, room);
         if (!f.bytes) DIE("%s: no memory for it", name);
         f.size += fread(f.bytes + f.size, 1, room - f.size, stream);
         if (f.size < room) break;
     }
-    if (ferror(stream)) DIE("%s: cannot read it", name);
+    if (ferror(stream)) DIE("%s: cannot read it: %s", name, strerror(errno));
     fclose(stream);
 
     int kind = f.size > 2 && f.bytes[0] == 'P' ? f.bytes[1] : 0;
@@ -112,13 +114,13 @@ static UNUSED size_t image_row(image p, int y, unsigned char *to) {
 }
 static UNUSED void image_close(FILE *stream, const char *name) {
     int failed = ferror(stream);
-    if (fclose(stream) || failed) DIE("%s: cannot write it", name);
+    if (fclose(stream) || failed) DIE("%s: cannot write it: %s", name, strerror(errno));
 }
 /** Writes a binary PGM or PPM. */
 static UNUSED void image_write_pnm(image p, const char *name) {
     unsigned char *row = (unsigned char *)host_alloc(2 * (size_t)p.width * (size_t)p.channels);
     FILE *stream = fopen(name, "wb");
-    if (!stream) DIE("%s: cannot open it for writing", name);
+    if (!stream) DIE("%s: cannot open it for writing: %s", name, strerror(errno));
     fprintf(stream, "P%d\n%d %d\n%d\n", p.channels == 3 ? 6 : 5, p.width, p.height, p.maxval);
     for (int y = 0; y < p.height; y++) fwrite(row, 1, image_row(p, y, row), stream);
     free(row);
@@ -150,7 +152,7 @@ static UNUSED void image_write_png(image p, const char *name) {
     unsigned char *chunk = (unsigned char *)host_alloc(raw + 5 * blocks + 18);
     uint32_t low = 1, high = 0; /* Adler-32 */
     FILE *stream = fopen(name, "wb");
-    if (!stream) DIE("%s: cannot open it for writing", name);
+    if (!stream) DIE("%s: cannot open it for writing: %s", name, strerror(errno));
     fwrite("\x89PNG\r\n\x1a\n", 1, 8, stream);
     image_put32(chunk + 8, (uint32_t)p.width);
     image_put32(chunk + 12, (uint32_t)p.height);
