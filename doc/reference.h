@@ -36,8 +36,8 @@
  *  chain of them or your own. Default: scores stay as they are. */
 #define FA_SCORE fa_alibi
 
-/** The type that `user` of the arguments points to, without const, for hooks of your own (fa/attention.h, fa/tile.h): up to 3 KB on a GPU,
- *  where it is passed with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
+/** The type that `user` of the arguments points to, without const, for hooks of your own (fa/attention.h, fa/swiglu.h, fa/tile.h): up to some
+ *  3 KB, on the CPU, too, since on a GPU it is passed with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
 #define FA_USER_ARGS struct my_args
 
 /** Linkage of the generated functions (fa/attention.h and its companions). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define
@@ -66,14 +66,15 @@
 /** Keys per tile: a multiple of 16 up to 1024, with #FA_ARCH 90 up to 256 (fa/attention.h). Default: from the tuning table. */
 #define FA_BLOCK_N 64
 
-/** Warps of a thread block that compute products; not used on the CPU. Default: from the tuning table; 4 in the primitives. With
- *  #FA_ARCH 90 #FA_BLOCK_M / 16, and in fa/mma.h #FA_M / 16. */
+/** Warps of a thread block that compute products; not used on the CPU. Default: in fa/attention.h from the tuning table, with #FA_ARCH 90
+ *  #FA_BLOCK_M / 16, and no other number; in the primitives 4. With #FA_ARCH 90, fa/mma.h and fa/softmax.h need #FA_M / 16, a multiple of 4: define it
+ *  unless #FA_M is 64. */
 #define FA_WARPS 4
 
 /** Pipeline stages, tiles of K and V in flight on a GPU: 1 or 2, with #FA_ARCH 90 up to 4 (fa/attention.h). Default: from the tuning table. */
 #define FA_STAGES 1
 
-/** Rows of the tile (fa/tile.h, required; with #FA_ARCH 90 a multiple of 8), or rows of a score tile that one owner holds (fa/softmax.h). The softmax
+/** Rows of the tile (fa/tile.h, required; with #FA_ARCH 90 a multiple of 8, with #FA_TMA up to 256), or rows of a score tile that one owner holds (fa/softmax.h). The softmax
  *  takes #FA_M and #FA_N instead, if its scores are the result of a product. */
 #define FA_ROWS 64
 
@@ -98,8 +99,8 @@
  *  that computes the scores). */
 #define FA_M 64
 
-/** Columns of C: a multiple of 8, of 16 when C feeds another product, or with #FA_ARCH 80 and #FA_OPERAND_B; up to 256 with #FA_ARCH 90 (fa/mma.h, required;
- *  fa/softmax.h: as #FA_M). */
+/** Columns of C: a multiple of 8; of 16 when C feeds another product, and with #FA_ARCH 80, but for #FA_OPERAND_BT of 4-byte types; up to 256 with
+ *  #FA_ARCH 90 (fa/mma.h, required; fa/softmax.h: as #FA_M). */
 #define FA_N 64
 
 /** Length of the dot products: a multiple of 8, on GPUs of 16 with #FA_FRAGMENT or #FA_OPERAND_BT (fa/mma.h, required). */

@@ -148,7 +148,7 @@ FA__DEVICE void fa_sm90_barrier(void) {
 #define fa_sm90_registers_raise(n) FA__SM90A("setmaxnreg.inc.sync.aligned.u32 " FA__STR(n) ";")
 #define fa_sm90_registers_lower(n) FA__SM90A("setmaxnreg.dec.sync.aligned.u32 " FA__STR(n) ";")
 
-/* ---- products of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions") ---- */
+/* ---- products of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions") ---- */
 
 /* Before the first product that touches registers which the threads have written. */
 FA__DEVICE void fa_sm90_wgmma_fence(void) { FA__SM90A("wgmma.fence.sync.aligned;" ::: "memory"); }
