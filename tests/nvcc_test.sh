@@ -1,7 +1,8 @@
 #!/bin/sh
 # nvcc_test.sh: every instance of the pair table compiles for GPUs: each chunk of it for one of the architectures in turn, and the
 # shipped hooks for sm_90a, or, with FA_FULL=1, all of them for all. On sm_90a no kernel of its schedule spills, but of hooks of the
-# tests that divide; and nowhere is an array in memory that belongs in registers. Prints TAP.
+# tests that divide, nor do on Hopper plain instances, or those with a mask, of the schedule for every GPU; and nowhere is an array
+# in memory that belongs in registers. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 architectures="sm_80 sm_89 sm_90a sm_100a"
 if [ -z "$NVCC" ]; then
@@ -10,6 +11,18 @@ if [ -z "$NVCC" ]; then
 fi
 T=${BUILD:-build}/tests
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+# The schedule for every GPU, which on Hopper has more registers than elsewhere.
+{
+    echo '#include <fa/fa.h>'
+    for head_dim_mask in '64 ' '128 ' '256 ' '64 fa_causal' '128 fa_causal' '256 fa_causal' '128 fa_sliding_window' '128 fa_prefix' '128 fa_document'; do
+        mask=${head_dim_mask#* } head_dim=${head_dim_mask% *}
+        [ -z "$mask" ] || echo "#define FA_MASK $mask"
+        printf '#define %s\n' "FA_NAME every_${head_dim}_$mask" 'FA_API FA_EXTERN' 'FA_ARCH 80' 'FA_DTYPE FA_BF16' "FA_HEAD_DIM $head_dim"
+        echo '#include <fa/attention.h>'
+    done
+} >"$work/every.c"
+echo "sm_90a $work/every.c" >"$work/list"
 
 set -- $architectures
 for chunk in "$T"/forward_[0-9][0-9].c "$T"/forward_hooks.c; do
@@ -21,7 +34,7 @@ for chunk in "$T"/forward_[0-9][0-9].c "$T"/forward_hooks.c; do
         echo "$1 $chunk"
         set -- "$2" "$3" "$4" "$1"
     fi
-done >"$work/list"
+done >>"$work/list"
 
 # The device pass alone: cubins are not linked to anything.
 cat >"$work/one.sh" <<END
@@ -39,6 +52,12 @@ while read -r arch chunk; do
     [ ! -s "$log.indexed" ]
     ok $? "no array of its kernels for $arch lies in memory" "$log.indexed"
     [ "$arch" = sm_90a ] || continue
+    if [ "$chunk" = "$work/every.c" ]; then
+        grep ' bytes spill stores' "$log.log" | grep -v ' 0 bytes spill stores' >"$log.spilled"
+        [ "$(grep -c 'Function properties for.*_sm80_' "$log.log")" = 9 ] && [ ! -s "$log.spilled" ]
+        ok $? "nothing spills in the schedule for every GPU" "$log.spilled"
+        continue
+    fi
     awk '/TEST_MASK_strided\(/ { sub(/.*\(/, ""); sub(/_mask.*/, ""); print }
         /FA_SCORE test_tilted/ { tilted = 1 } /FA_NAME/ && tilted { print $3; tilted = 0 }' "$chunk" >"$log.dividing"
     awk '/Function properties for/ { name = $NF; sub(/^_Z[0-9]+/, "", name); sub(/_sm90_.*/, "", name); ours = $NF ~ /_sm90_/; kernels += ours }
