@@ -46,7 +46,7 @@
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written. An element's result depends on its pair and its position alone.
  *
- * Tensors are those of fa.h without their rule of 16 bytes: data is aligned to its elements, and strides are any. A written
+ * Tensors are those of fa.h without their rule of 16 bytes: data is aligned to its elements, and strides are any that are not negative. A written
  * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
  * in fp32, rounded once. Without tables, angles are computed in turns, in 64-bit fixed point, where range reduction loses
  * nothing: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
@@ -69,7 +69,7 @@ typedef struct fa_rope_args {
     fa_tensor k_out;      /**< as k, written by the forward; may be k */
     int batch;            /**< sequences: 0 or more */
     int heads;            /**< of q: 0 or more */
-    int heads_kv;         /**< of k: 0 or more */
+    int heads_kv;         /**< of k: 0 or more; where k's data is not NULL, 1 or more */
     int seqlen;           /**< tokens of a sequence: 0 or more */
     int head_dim;         /**< elements of a head: 0 or more */
     int rotary_dim;       /**< of these, how many are rotated: even; 0 means head_dim, which must be even then */
@@ -280,16 +280,16 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
         if ((status = fa__check_apart(name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, a->seqlen, a->head_dim)) != FA_OK) return status;
     const int64_t table = fa__bytes_of_words(a->table_rows > 0 ? a->table_rows : a->positions ? 1 : a->offset + (int64_t)a->seqlen, rotary_dim / 2);
     for (int i = 2; i < 4; i++) { /* each written tensor: that it shares nothing with the others, or is the one that it is made of */
-        const fa__place to = FA__PLACE(tensors[i].at, a->batch, tensors[i].heads, a->seqlen, (int64_t)a->head_dim * bytes);
+        const fa__place to = FA__PLACE(tensors[i].at, a->batch, tensors[i].heads, a->seqlen, a->head_dim, bytes);
         for (int j = 0; j < i; j++) {
-            const fa__place at = FA__PLACE(tensors[j].at, a->batch, tensors[j].heads, a->seqlen, (int64_t)a->head_dim * bytes);
-            FA__CHECK((j == i - 2 && at.data == to.data) || (backward && j < 2) || !fa__share_memory(&to, &at, bytes),
-                      "%s: %s, at %p, and %s, at %p, share some of their elements: %s", name, tensors[i].name, to.data, tensors[j].name, at.data,
-                      j == i - 2 ? "either all, or none, are possible" : "two tensors are needed");
+            const fa__place at = FA__PLACE(tensors[j].at, a->batch, tensors[j].heads, a->seqlen, a->head_dim, bytes);
+            FA__CHECK((j == i - 2 && at.data == to.data) || (backward && j < 2) || !fa__share_memory(&to, &at),
+                      "%s: %s, at %p, and %s, at %p, share some of their elements if batch is %d, heads %d, heads_kv %d and seqlen %d: %s", name, tensors[i].name,
+                      to.data, tensors[j].name, at.data, a->batch, a->heads, heads_kv, a->seqlen, j == i - 2 ? "either all, or none, are possible" : "two tensors are needed");
         }
         for (int j = 0; j < 3; j++) {
             const fa__place at = FA__PLACE_OF_ARRAY(words[j].data, j < 2 ? table : fa__bytes_of_words(a->batch, a->seqlen));
-            FA__CHECK(!fa__share_memory(&to, &at, bytes), "%s: %s, at %p, has a place in %s, at %p: memory of its own is needed", name, words[j].name, at.data,
+            FA__CHECK(!fa__share_memory(&to, &at), "%s: %s, at %p, has a place in %s, at %p: memory of its own is needed", name, words[j].name, at.data,
                       tensors[i].name, to.data);
         }
     }

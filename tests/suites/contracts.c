@@ -438,8 +438,20 @@ static void errors(void) {
 
     p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_seq, fails(&p, argument, "q, at ", "has a place in o");
     p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_head - 4, fails(&p, argument, "q, at ", "has a place in o");
-    p = fresh(&plain, &s), p.args.lse = (float *)p.args.k.data + 5, fails(&p, argument, "k, at ", "or in lse");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.k.data + 5, fails(&p, argument, "k, at ", "has a place in lse");
+    p = fresh(&plain, &s), p.args.batch = 100, p.args.o.data = (char *)p.args.v.data + 16, fails(&p, argument, "has a place in o", "if batch is 100, heads 4");
     p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data + 5, fails(&p, argument, "lse, at ", "two arrays");
+
+    /* Strides by which rows of one step lie between those of another. */
+    const shape interleaved = shape_plain(3, 1, 1, 1, 3);
+    p = fresh(&plain, &interleaved), p.args.k.stride_batch = p.args.o.stride_batch = 48, p.args.k.stride_seq = 32;
+    p.args.o.data = (float *)p.args.k.data + 64, fails(&p, argument, "k, at ", "has a place in o");
+    p = fresh(&prefix_lm, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.prefix, fails(&p, argument, "prefix, at ", "has a place in lse");
+    p = fresh(&document, &s), p.args.o.data = (void *)((uintptr_t)p.args.document_q / 16 * 16), fails(&p, argument, "document_q, at ", "has a place in o");
+    p = fresh(&document, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.document_k + 1, fails(&p, argument, "document_k, at ", "has a place in lse");
+    p = fresh(&bias, &s), p.args.o.data = (void *)(uintptr_t)p.args.bias, fails(&p, argument, "bias, at ", "has a place in o");
+    p = fresh(&key_bias, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.key_bias + 2, fails(&p, argument, "key_bias, at ", "has a place in lse");
+    p = fresh(&bf16_window, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.alibi_slopes + 1, fails(&p, argument, "alibi_slopes, at ", "has a place in lse");
 
     p = fresh(&half_causal, &s), p.args.q.stride_seq = 68, fails(&p, argument, "q.stride_seq is 68", "multiple of 8");
     p = fresh(&prefix_lm, &s), p.args.prefix = NULL, fails(&p, argument, "prefix is NULL", "2 ints");

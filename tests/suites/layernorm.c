@@ -783,6 +783,9 @@ static void errors(const kind *k, rng *r) {
     FRESH, ARGS.workspace = NULL, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace is NULL", "bytes are needed");
     FRESH, ARGS.workspace_bytes--, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace_bytes is ", "_workspace() says");
     FRESH, ARGS.workspace = (char *)ARGS.workspace - 4, fails_with(FA_ERROR_WORKSPACE, &p, k, 1, "workspace is 0x", "aligned to 16");
+    FRESH, ARGS.rows = 0, ARGS.rstd = (float *)(void *)((char *)ARGS.d_gamma + 4);
+    tap_ok(k->backward(&ARGS, 0) == FA_OK, "%s: an array without elements may lie anywhere", k->name);
+    delete_problem(&p);
 #undef FRESH
 #undef ARGS
     tap_ok(k->forward(NULL, 0) == FA_ERROR_ARGUMENT && message_begins(fa_last_error(), k->name, 0, "args is NULL"), "error: %s", fa_last_error());

@@ -85,38 +85,53 @@ static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *
 typedef struct fa__place {
     const void *data;
     int64_t row_bytes;
+    int element_bytes;
     fa__stride_use strides[3]; /* in elements */
 } fa__place;
-#define FA__PLACE(t, batch, heads, seqlen, row_bytes) {(t)->data, row_bytes, FA__STRIDES(t, batch, heads, seqlen)}
-#define FA__PLACE_OF_ARRAY(data, bytes) {data, bytes, {{"", 0, 1}, {"", 0, 1}, {"", 0, 1}}}
+#define FA__PLACE(t, batch, heads, seqlen, row, element_bytes) {(t)->data, (int64_t)(row) * (element_bytes), element_bytes, FA__STRIDES(t, batch, heads, seqlen)}
+#define FA__PLACE_OF_ARRAY(data, bytes) {data, bytes, 1, {{"", 0, 1}, {"", 0, 1}, {"", 0, 1}}}
 
-/* Whether rows of both, whose first ones begin `apart` bytes from each other, have a byte in common. Steps along the strides from `depth` on,
- * sorted by size, go from least[] to most[]: the difference of those of the two. Shorter strides together stay within a longer one. */
-FA__CALLED int fa__rows_meet(int64_t apart, const int64_t *stride, const int64_t *least, const int64_t *most, int depth, int64_t row, int64_t other_row) {
-    if (depth == 3) return apart < row && -apart < other_row;
-    if (stride[depth] == 0) return fa__rows_meet(apart, stride, least, most, depth + 1, row, other_row);
-    int64_t steps = apart / stride[depth] - (apart % stride[depth] < 0);
-    if (steps < least[depth]) steps = least[depth];
-    if (steps > most[depth]) steps = most[depth];
-    for (int64_t i = steps; i <= steps + 1 && i <= most[depth]; i++)
-        if (fa__rows_meet(apart - i * stride[depth], stride, least, most, depth + 1, row, other_row)) return 1;
+/* Whether rows of two tensors with the same strides have a byte in common. Steps along a stride go from least to most: the difference of
+ * those of the two. */
+typedef struct fa__lattice {
+    int64_t row, other_row;
+    int64_t stride[3], least[3], most[3]; /* longest stride first */
+    int left;                             /* combinations of steps that are still looked at: strides that are no layout may have any number */
+} fa__lattice;
+FA__CALLED int64_t fa__quotient_below(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+/* Whether some do, if the second tensor's rows began `apart` bytes behind those of the first: of the steps from `depth` on. */
+FA__CALLED int fa__rows_meet(fa__lattice *of, int64_t apart, int depth) {
+    int64_t low = 1 - of->row, high = of->other_row - 1; /* steps that lead this far from `apart` meet */
+    if (depth == 3) return low <= -apart && -apart <= high;
+    if (of->stride[depth] == 0) return fa__rows_meet(of, apart, depth + 1);
+    for (int i = depth + 1; i < 3; i++) low -= of->stride[i] * of->most[i], high -= of->stride[i] * of->least[i];
+    int64_t begin = -fa__quotient_below(-(apart + low), of->stride[depth]), end = fa__quotient_below(apart + high, of->stride[depth]);
+    if (begin < of->least[depth]) begin = of->least[depth];
+    if (end > of->most[depth]) end = of->most[depth];
+    for (int64_t i = begin; i <= end && of->left-- > 0; i++)
+        if (fa__rows_meet(of, apart - i * of->stride[depth], depth + 1)) return 1;
     return 0;
 }
-/* Whether two tensors share memory: known if they have the same strides, else taken for no. */
-FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b, int element_bytes) {
-    int64_t stride[3], least[3], most[3];
+/* Whether two tensors share memory: known if they begin at the same address or have the same strides, else taken for no. */
+FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b) {
+    fa__lattice of;
     if (!a->data || !b->data || a->row_bytes <= 0 || b->row_bytes <= 0) return 0;
     for (int i = 0; i < 3; i++)
         if (a->strides[i].size < 1 || b->strides[i].size < 1) return 0; /* whose strides may be anything */
+    if (a->data == b->data) return 1;
     for (int i = 0; i < 3; i++) {
-        const fa__stride_use *of = &a->strides[i], *other = &b->strides[i];
-        if (of->size > 1 && other->size > 1 && of->stride != other->stride) return 0;
-        const int64_t s = (of->size > 1 ? of->stride : other->size > 1 ? other->stride : 0) * element_bytes;
+        const fa__stride_use *in = &a->strides[i], *other = &b->strides[i];
+        const int64_t own = in->size > 1 ? in->stride * a->element_bytes : 0, its = other->size > 1 ? other->stride * b->element_bytes : 0;
+        if (in->size > 1 && other->size > 1 && own != its) return 0;
+        const int64_t s = in->size > 1 ? own : its;
         int at = i;
-        for (; at > 0 && stride[at - 1] < s; at--) stride[at] = stride[at - 1], least[at] = least[at - 1], most[at] = most[at - 1];
-        stride[at] = s, least[at] = 1 - (int64_t)other->size, most[at] = (int64_t)of->size - 1;
+        for (; at > 0 && of.stride[at - 1] < s; at--)
+            of.stride[at] = of.stride[at - 1], of.least[at] = of.least[at - 1], of.most[at] = of.most[at - 1];
+        of.stride[at] = s, of.least[at] = 1 - (int64_t)other->size, of.most[at] = (int64_t)in->size - 1;
     }
-    return fa__rows_meet((int64_t)((uintptr_t)b->data - (uintptr_t)a->data), stride, least, most, 0, a->row_bytes, b->row_bytes);
+    of.row = a->row_bytes, of.other_row = b->row_bytes, of.left = 10000;
+    const int64_t apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data), farthest = (int64_t)1 << 60;
+    return apart < farthest && apart > -farthest && fa__rows_meet(&of, apart, 0);
 }
 
 static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride, int size) {
@@ -172,19 +187,31 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
     if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (queries == 0) return FA_OK;
     const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, queries));
-    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, (int64_t)of->head_dim_v * of->element_bytes);
-    FA__CHECK(!fa__share_memory(&o, &lse, of->element_bytes), "%s: o, at %p, and lse, at %p, share memory: two arrays are needed", of->name, a->o.data, (void *)a->lse);
+    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, of->head_dim_v, of->element_bytes);
+#define FA__SIZES "if batch is %d, heads %d, seqlen_q %d and seqlen_k %d"
+    FA__CHECK(!fa__share_memory(&o, &lse), "%s: o, at %p, and lse, at %p, share memory " FA__SIZES ": two arrays are needed", of->name, a->o.data,
+              (void *)a->lse, a->batch, a->heads, a->seqlen_q, a->seqlen_k);
     if (keys == 0) return FA_OK; /* nothing else is read */
     for (int i = 0; i < 3; i++) {
         FA__CHECK((const void *)a->lse != tensors[i].at->data, "%s: lse and %s.data are both %p: lse needs memory of its own", of->name, tensors[i].name,
                   (void *)a->lse);
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
-        const fa__place at = FA__PLACE(tensors[i].at, a->batch, tensors[i].heads, tensors[i].seqlen, (int64_t)tensors[i].row * of->element_bytes);
-        FA__CHECK(!fa__share_memory(&at, &o, of->element_bytes) && !fa__share_memory(&at, &lse, of->element_bytes),
-                  "%s: %s, at %p, has a place in o, at %p, or in lse, at %p: these need memory of their own", of->name, tensors[i].name, at.data, a->o.data,
-                  (void *)a->lse);
     }
+    const int64_t all_keys = fa__bytes_of_words(a->batch, keys), element = of->element_bytes;
+    const struct {
+        const char *name;
+        unsigned needed; /* by which hook; 0: always */
+        fa__place at;
+    } inputs[] = {{"q", 0, FA__PLACE(&a->q, a->batch, a->heads, queries, of->head_dim, (int)element)},
+                  {"k", 0, FA__PLACE(&a->k, a->batch, a->heads_kv, keys, of->head_dim, (int)element)},
+                  {"v", 0, FA__PLACE(&a->v, a->batch, a->heads_kv, keys, of->head_dim_v, (int)element)},
+                  {"prefix", FA__NEED_PREFIX, FA__PLACE_OF_ARRAY(a->prefix, (int64_t)a->batch * 4)},
+                  {"document_q", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_q, fa__bytes_of_words(a->batch, queries))},
+                  {"document_k", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_k, all_keys)},
+                  {"alibi_slopes", FA__NEED_ALIBI, FA__PLACE_OF_ARRAY(a->alibi_slopes, (int64_t)a->heads * 4)},
+                  {"bias", FA__NEED_BIAS, {a->bias, keys * element, (int)element, {{"batch", a->bias_stride_batch, a->batch}, {"head", a->bias_stride_head, a->heads}, {"query", a->bias_stride_query, queries}}}},
+                  {"key_bias", FA__NEED_KEY_BIAS, {a->key_bias, (int64_t)keys * 4, 4, {{"batch", a->key_bias_stride_batch, a->batch}, {"head", a->key_bias_stride_head, a->heads}, {"", 0, 1}}}}};
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)
@@ -209,6 +236,14 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
         if ((status = fa__check_bias_stride(of, "key_bias_stride_batch", a->key_bias_stride_batch, a->batch)) != FA_OK) return status;
         if ((status = fa__check_bias_stride(of, "key_bias_stride_head", a->key_bias_stride_head, a->heads)) != FA_OK) return status;
     }
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        if (inputs[i].needed && !(inputs[i].needed & of->needs)) continue;
+        const int in_o = fa__share_memory(&inputs[i].at, &o);
+        FA__CHECK(!in_o && !fa__share_memory(&inputs[i].at, &lse),
+                  "%s: %s, at %p, has a place in %s, at %p, " FA__SIZES ": what is written needs memory of its own", of->name, inputs[i].name,
+                  inputs[i].at.data, in_o ? "o" : "lse", in_o ? a->o.data : (void *)a->lse, a->batch, a->heads, a->seqlen_q, a->seqlen_k);
+    }
+#undef FA__SIZES
     return FA_OK;
 }
 /** @endcond */

@@ -168,7 +168,7 @@ FA__CALLED fa_status fa__check_vector(const char *name, const fa__vector_use *of
     for (int i = 0; i < count; i++) {
         const fa__vector_use *other = &others[i];
         const uintptr_t o = (uintptr_t)other->data;
-        if (!other->used || !o || !(of->written || other->written)) continue;
+        if (!other->used || !o || other->count == 0 || !(of->written || other->written)) continue;
         FA__CHECK(v + length <= o || o + (uintptr_t)other->count * (uintptr_t)other->element_bytes <= v,
                   "%s: %s, %lld %s at %p, and %s, %lld at %p, share memory: two arrays are needed", name, other->name,
                   (long long)other->count, other->element_bytes == 1 ? "bytes" : "elements", other->data, of->name, (long long)of->count, of->data);
