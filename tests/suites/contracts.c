@@ -439,7 +439,7 @@ static void errors(void) {
     p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_seq, fails(&p, argument, "q, at ", "has a place in o");
     p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_head - 4, fails(&p, argument, "q, at ", "has a place in o");
     p = fresh(&plain, &s), p.args.lse = (float *)p.args.k.data + 5, fails(&p, argument, "k, at ", "has a place in lse");
-    p = fresh(&plain, &s), p.args.batch = 100, p.args.o.data = (char *)p.args.v.data + 16, fails(&p, argument, "has a place in o", "if batch is 100, heads 4");
+    p = fresh(&plain, &s), p.args.batch = 100, p.args.lse = NULL, p.args.o.data = (char *)p.args.v.data + 16, fails(&p, argument, "has a place in o", "if batch is 100, heads 4");
     p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data + 5, fails(&p, argument, "lse, at ", "two arrays");
 
     /* Strides by which rows of one step lie between those of another. */
