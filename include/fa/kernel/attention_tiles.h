@@ -74,7 +74,7 @@
 #if FA__WIDEST <= 64
 /* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But 192 rows waste much of a
  * short diagonal, and code that reads memory for every score, or to classify tiles, needs more registers. */
-#if !FA__BIAS_TILES && ((FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
+#if (FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2 && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE)
 #define FA__TABLE_LONG_FROM 3072
 #else
 #define FA__TABLE_LONG_FROM 0
@@ -86,7 +86,7 @@
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
-#if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HAS_SCORE)
+#if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HOOKED)
 #define FA__TABLE_N 96
 #elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
 #define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
@@ -97,8 +97,6 @@
 #define FA__TABLE_LONG_FROM 0
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 96
-#elif FA__TABLE_CROWDED
-#define FA__TABLE_N 112
 #else
 #define FA__TABLE_N 128
 #endif
