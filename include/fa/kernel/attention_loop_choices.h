@@ -4,12 +4,12 @@
 /* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
  * that read memory, need registers, too. */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
-#define FA__KEEP_MOST                                                                     \
+#define FA__KEEP_MOST                                                                       \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
-     : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_READS ? 150                                             \
+     : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_READS ? 150                                \
                          : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
-#define FA__KEEP_Q                                                                                                  \
-    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 &&                      \
+#define FA__KEEP_Q                                             \
+    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
 
 /* Whether Q, K and V are split into pairs of halves (arch/sm80/tile_pairs.h). */
@@ -57,16 +57,16 @@
  * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for pairs of halves
  * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
  * with a bias, or before sm_90 beyond 128; for half types up to 128 that would spill; and for columns of a hook before sm_90. */
-#define FA__ANEW_HOOK                                                                  \
-    (FA__HAS_MASK && FA__HAS_SCORE &&                                                  \
-     (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) ||   \
+#define FA__ANEW_HOOK                                                                \
+    (FA__HAS_MASK && FA__HAS_SCORE &&                                                \
+     (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) || \
       (FA__WIDEST > 96 && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)))
-#define FA__ANEW_PAIRS             \
+#define FA__ANEW_PAIRS                        \
     (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
      (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
 #define FA__ANEW_MASK \
     (FA__MASK_READS && (!FA__IS_HALF || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
-#define FA__ANEW_HALVES                                                                                   \
+#define FA__ANEW_HALVES                                                       \
     (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
      (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))
 #if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))

@@ -4,10 +4,7 @@
 /* As many tiles are classified at once as there are threads; those of a band one by one, where that saves registers;
  * the first ones of documents by warps whose lanes look at ids together, and eight times as many: registers suffice for
  * that where O is narrow, with two stages (but not before sm_90 with a bias at 128). */
-#define FA__WORDS                                                                                            \
-    (FA__MASK_NEEDS & FA__NEED_DOCUMENT && FA__IS_HALF && FA__WIDEST <= 192 \
-         ? 8 * FA_WARPS                                                                                     \
-         : FA_WARPS)
+#define FA__WORDS (FA__MASK_NEEDS & FA__NEED_DOCUMENT && FA__IS_HALF && FA__WIDEST <= 192 ? 8 * FA_WARPS : FA_WARPS)
 #define FA__BY_WARPS                             \
     (FA__WORDS > FA_WARPS && FA__STAGES == 2 && \
      !(FA__BEFORE_90 && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 && FA__WIDEST <= 128))
