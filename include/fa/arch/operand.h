@@ -12,11 +12,11 @@
 #define FA_OPERAND_A 11  /**< M rows by K columns */
 #define FA_OPERAND_B 12  /**< N rows by K columns, as K is for Q K^T */
 #define FA_OPERAND_BT 13 /**< K rows by N columns, as V is for P V */
-#define FA_BLOCK 21     /**< loader: block pointer */
-#define FA_POINTER 22   /**< loader: a function that gives every row's address */
-#define FA_TMA 23       /**< loader: a tensor map, which the copy engine of sm_90 follows */
-#define FA_SHARED 31    /**< FA_A: A is a tile; FA_HOLD: rows are held in shared memory */
-#define FA_FRAGMENT 32  /**< FA_A: A is in registers; FA_HOLD: rows are */
+#define FA_BLOCK 21      /**< loader: block pointer */
+#define FA_POINTER 22    /**< loader: a function that gives every row's address */
+#define FA_TMA 23        /**< loader: a tensor map, which the copy engine of sm_90 follows */
+#define FA_SHARED 31     /**< FA_A: A is a tile; FA_HOLD: rows are held in shared memory */
+#define FA_FRAGMENT 32   /**< FA_A: A is in registers; FA_HOLD: rows are */
 /** @} */
 
 /** A block pointer: a matrix in memory and the row at which the next tile starts. */

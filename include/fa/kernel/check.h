@@ -198,20 +198,24 @@ static inline FA_UNUSED fa_status fa__check_attention(const fa__instance *of, co
         FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
                   a->o.data);
     }
-    const int64_t all_keys = fa__bytes_of_words(a->batch, keys), element = of->element_bytes;
+    const int bytes = of->element_bytes;
     const struct {
         const char *name;
         unsigned needed; /* by which hook; 0: always */
         fa__place at;
-    } inputs[] = {{"q", 0, FA__PLACE(&a->q, a->batch, a->heads, queries, of->head_dim, (int)element)},
-                  {"k", 0, FA__PLACE(&a->k, a->batch, a->heads_kv, keys, of->head_dim, (int)element)},
-                  {"v", 0, FA__PLACE(&a->v, a->batch, a->heads_kv, keys, of->head_dim_v, (int)element)},
+    } inputs[] = {{"q", 0, FA__PLACE(&a->q, a->batch, a->heads, queries, of->head_dim, bytes)},
+                  {"k", 0, FA__PLACE(&a->k, a->batch, a->heads_kv, keys, of->head_dim, bytes)},
+                  {"v", 0, FA__PLACE(&a->v, a->batch, a->heads_kv, keys, of->head_dim_v, bytes)},
                   {"prefix", FA__NEED_PREFIX, FA__PLACE_OF_ARRAY(a->prefix, (int64_t)a->batch * 4)},
                   {"document_q", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_q, fa__bytes_of_words(a->batch, queries))},
-                  {"document_k", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_k, all_keys)},
+                  {"document_k", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_k, fa__bytes_of_words(a->batch, keys))},
                   {"alibi_slopes", FA__NEED_ALIBI, FA__PLACE_OF_ARRAY(a->alibi_slopes, (int64_t)a->heads * 4)},
-                  {"bias", FA__NEED_BIAS, {a->bias, keys * element, (int)element, {{"batch", a->bias_stride_batch, a->batch}, {"head", a->bias_stride_head, a->heads}, {"query", a->bias_stride_query, queries}}}},
-                  {"key_bias", FA__NEED_KEY_BIAS, {a->key_bias, (int64_t)keys * 4, 4, {{"batch", a->key_bias_stride_batch, a->batch}, {"head", a->key_bias_stride_head, a->heads}, {"", 0, 1}}}}};
+                  {"bias", FA__NEED_BIAS,
+                   {a->bias, (int64_t)keys * bytes, bytes,
+                    {{"batch", a->bias_stride_batch, a->batch}, {"head", a->bias_stride_head, a->heads}, {"query", a->bias_stride_query, queries}}}},
+                  {"key_bias", FA__NEED_KEY_BIAS,
+                   {a->key_bias, (int64_t)keys * 4, 4,
+                    {{"batch", a->key_bias_stride_batch, a->batch}, {"head", a->key_bias_stride_head, a->heads}, {"", 0, 1}}}}};
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)
