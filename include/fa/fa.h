@@ -60,7 +60,7 @@
 #define FA_F32 1  /**< float. On GPUs: fp32-accurate products of split operands. */
 #define FA_F16 2  /**< IEEE binary16, stored as ::fa_f16. */
 #define FA_BF16 3 /**< bfloat16, stored as ::fa_bf16. */
-#define FA_TF32 4 /**< float in memory, one tf32 product on GPUs; the same as FA_F32 on the CPU. */
+#define FA_TF32 4 /**< float in memory, one product with the 11 bits of tf32 on GPUs; the same as FA_F32 on the CPU. */
 /** @} */
 
 /** Value of FA_ARCH: the schedule for the host's processor. GPU schedules are named by number: 80, 90. */
@@ -241,6 +241,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory.
  * (sm_87 has 163 KB, but its code, too, takes only what fits in 99.) */
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
+/* Whether it is made for devices whose blocks have 227 KB. */
+#define FA__AMPLE_SHARED(capability) ((capability) >= 90 && (capability) < 120)
 /* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or one
  * without a sign (64U), which would take it from the numbers that it meets. */
 #define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0) || -1 - (x + 0) > 0)

@@ -324,7 +324,7 @@ static check check_cell(const instance *it, const fa_attention_args *host, const
                   (int)(row / (size_t)s.seqlen % (size_t)s.heads), (int)(row % (size_t)s.seqlen),
                   output_host + row * row_bytes, lse_got, &result, &low, &low_lse, &largest);
     }
-    low = fmax(low, 4 * 0x1p-24 * largest); /* the sample is small: an unfused error below four roundings is luck */
+    low = fmax(low, 4 * (it->dtype == FA_TF32 ? 0x1p-12 : 0x1p-24) * largest); /* the sample is small: an unfused error below four roundings is luck */
     result.limit = 2 * low + unit * largest;
     result.lse_limit = 2 * low_lse + 1e-5;
     return result;

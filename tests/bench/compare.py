@@ -318,8 +318,8 @@ class Cell:
             self.largest = max(self.largest, reference.abs().max().item())
             self.samples.append((b, h, rows, reference, lse))
         set_tf32(False)
-        # The sample is small: no error below four roundings of the output counts as the unfused one.
-        self.low_error = max(self.low_error, 4 * 2.0**-24 * self.largest)
+        # The sample is small: no error below four roundings, of the output or in tf32 of an operand, counts as the unfused one.
+        self.low_error = max(self.low_error, 4 * (2.0**-12 if self.dtype == "tf32" else 2.0**-24) * self.largest)
         # Twice the unfused error is the contract; PyTorch's fp32 products add in blocks, which a dot product need not.
         allowed = 4 if self.dtype == "fp32" else 2
         self.limit = allowed * self.low_error + ROUNDING[self.dtype] * self.largest

@@ -53,6 +53,22 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_HEAD_DIM 64
 #define FA_MASK fa_causal
 #include <fa/attention.h>
+/* Numbers of 11 bits, and O in units; and tiles of GPUs with much shared memory. */
+#define FA_NAME g_tf32
+#define FA_DTYPE FA_TF32
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
+#include <fa/attention.h>
+#define FA_NAME g_tf32_ample
+#define FA_DTYPE FA_TF32
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_causal
+#include <fa/attention.h>
+#define FA_NAME g_f32_ample
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 192
+#define FA_MASK fa_causal
+#include <fa/attention.h>
 #if TEST_SCHEDULE == 90
 #define FA_NAME g_90
 #define FA_DTYPE FA_F16
@@ -109,6 +125,9 @@ static const instance bf16 = {"g_bf16", MASK_causal, SCORE_none, FA_BF16, 64, 64
 static const instance chosen_80 = {"g_80", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_80_forward, g_80_plan, g_80_workspace};
 static const instance sized = {"g_sized", MASK_full, SCORE_none, FA_BF16, 64, 64, g_sized_forward, g_sized_plan, g_sized_workspace};
 static const instance f32 = {"g_f32", MASK_causal, SCORE_none, FA_F32, 64, 64, g_f32_forward, g_f32_plan, g_f32_workspace};
+static const instance tf32 = {"g_tf32", MASK_causal, SCORE_none, FA_TF32, 64, 64, g_tf32_forward, g_tf32_plan, g_tf32_workspace};
+static const instance tf32_ample = {"g_tf32_ample", MASK_causal, SCORE_none, FA_TF32, 128, 128, g_tf32_ample_forward, g_tf32_ample_plan, g_tf32_ample_workspace};
+static const instance f32_ample = {"g_f32_ample", MASK_causal, SCORE_none, FA_F32, 192, 192, g_f32_ample_forward, g_f32_ample_plan, g_f32_ample_workspace};
 static const instance judged = {"g_judged", MASK_document, SCORE_none, FA_BF16, 64, 64, g_judged_forward, g_judged_plan, g_judged_workspace};
 static const instance shifted = {"g_away", MASK_full, SCORE_none, FA_BF16, 64, 64, g_away_forward, g_away_plan, g_away_workspace};
 static rng random_numbers;
@@ -289,17 +308,19 @@ static void far_away(const instance *of) {
     problem_delete(&p);
 }
 
-/* FA_F32 multiplies numbers of few bits and a small range, with a power of two for each row: whatever the magnitude of rows
- * is, and of those that a query does not see, they must be as exact as an unfused computation in fp32. */
+/* FA_F32 and FA_TF32 multiply numbers of few bits and a small range, with a power of two for each row: whatever the magnitude of
+ * rows is, and of those that a query does not see, they must be as exact as an unfused computation in their type. */
 static void magnitudes(const instance *of) {
-    static const char *const kinds[] = {"large values", "tiny values", "rows of many magnitudes", "a hidden key with huge values"};
+    static const char *const kinds[] = {"large values", "tiny values", "rows of many magnitudes", "a hidden key with huge values",
+                                        "values that shrink as scores rise", "values that grow"};
     enum { ROWS = 300 };
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         shape s = shape_plain(1, 2, 1, ROWS, ROWS);
         problem p;
         result exact, unfused;
         double largest = 0, allowed = 0, worst = 0;
         int wrong = 0, d = of->head_dim, rows = kind == 3 ? ROWS - 1 : ROWS; /* the last key is what only the last query sees */
+        int first = kind > 3 ? ROWS - 16 : 0; /* rows whose results are about as large */
         s.scale = kind == 1 ? 1e27f : 0.125f;
         problem_new(&p, of, &s, check_place, &random_numbers);
         for (int h = 0; h < 2; h++)
@@ -309,9 +330,10 @@ static void magnitudes(const instance *of) {
                     double v = kind == 0 ? 1e30 : kind == 1 ? 1e-30 : 1;
                     if (kind == 2) k = ldexp(1, -(i % 21)), v = ldexp(1, -(i * 7 % 31));
                     if (kind == 3 && i == ROWS - 1) k = 1e30, v = 1e37;
-                    problem_set(&p, &p.q, &p.args.q, 0, h, i, c, q * problem_get(&p, &p.q, &p.args.q, 0, h, i, c));
+                    if (kind > 3) v = ldexp(1, kind == 4 ? -i / 5 : i / 3);
+                    problem_set(&p, &p.q, &p.args.q, 0, h, i, c, kind == 4 ? 1 : q * problem_get(&p, &p.q, &p.args.q, 0, h, i, c));
                     if (h == 1) continue; /* one head of keys */
-                    problem_set(&p, &p.k, &p.args.k, 0, 0, i, c, k * problem_get(&p, &p.k, &p.args.k, 0, 0, i, c));
+                    problem_set(&p, &p.k, &p.args.k, 0, 0, i, c, kind == 4 ? i * 800.0 / (ROWS * d) : k * problem_get(&p, &p.k, &p.args.k, 0, 0, i, c));
                     problem_set(&p, &p.v, &p.args.v, 0, 0, i, c, v * problem_get(&p, &p.v, &p.args.v, 0, 0, i, c));
                 }
         exact = result_new(&p), unfused = result_new(&p);
@@ -321,7 +343,7 @@ static void magnitudes(const instance *of) {
         wrong += !check_forward(&p);
         problem_download(&p);
         for (int h = 0; h < 2; h++)
-            for (int i = 0; i < rows; i++)
+            for (int i = first; i < rows; i++)
                 for (int c = 0; c < d; c++) {
                     size_t at = (size_t)((h * ROWS + i) * d + c);
                     largest = fmax(largest, fabs(exact.o[at]));
@@ -329,7 +351,7 @@ static void magnitudes(const instance *of) {
                 }
         allowed += ldexp(largest, -22);
         for (int h = 0; h < 2; h++)
-            for (int i = 0; i < rows; i++)
+            for (int i = first; i < rows; i++)
                 for (int c = 0; c < d; c++) {
                     double off = fabs(problem_get(&p, &p.o, &p.args.o, 0, h, i, c) - exact.o[(h * ROWS + i) * d + c]) / allowed;
                     wrong += !(off <= 1);
@@ -550,7 +572,12 @@ int main(void) {
     schedule(&f32, 80);
     packed(&judged, 5, 70, 4500);
     far_away(&shifted);
+    schedule(&tf32_ample, 80);
+    schedule(&f32_ample, 80);
     magnitudes(&f32);
+    magnitudes(&f32_ample);
+    magnitudes(&tf32);
+    magnitudes(&tf32_ample);
 #if TEST_SCHEDULE == 90
     schedule(&chosen_90, 90);
     rounds(&chosen_90);

@@ -1,6 +1,12 @@
 /* attention_gpu.h: the forward on GPUs: a kernel for each schedule that the compiler's targets can run, and the call. */
 #include <fa/kernel/gpu.h>
 
+/* Whether the user has chosen the size of tiles. */
+#if defined(FA_BLOCK_M) || defined(FA_BLOCK_N) || defined(FA_WARPS) || defined(FA_STAGES)
+#define FA__SIZED 1
+#else
+#define FA__SIZED 0
+#endif
 /* Which schedules an instance has. sm_90a has one of its own, for half types; tile sizes without FA_ARCH are for the one that
  * runs everywhere. Each compilation for a device fills in the kernel for its target and leaves the other empty. */
 #if !defined(FA_ARCH) || FA__ARCH == 80
@@ -10,8 +16,7 @@
 #endif
 #if defined(FA_ARCH) && FA__ARCH == 90
 #define FA__HAS_90 1
-#elif !defined(FA_ARCH) && FA__COMPILES_90 && FA__IS_HALF && !defined(FA_BLOCK_M) && \
-    !defined(FA_BLOCK_N) && !defined(FA_WARPS) && !defined(FA_STAGES)
+#elif !defined(FA_ARCH) && FA__COMPILES_90 && FA__IS_HALF && !FA__SIZED
 #define FA__HAS_90 1
 #else
 #define FA__HAS_90 0
@@ -41,53 +46,30 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
 #define FA__EMPTY_THREADS 32
 #define FA__KEYLESS_THREADS 128
 
-#if FA__HAS_80
-#include <fa/kernel/attention_tiles.h>
-#define FA__VARIANT _sm80
-#include <fa/kernel/attention_loop.h>
-FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
-            "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
-
-#if FA__FILL_90
-static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
-    (void)p;
-}
+/* Whether the schedule for every GPU has other tiles for those with 227 KB of shared memory: 32-bit types gain from them. */
+#define FA__WITHIN(most) (FA_HEAD_DIM <= (most) && FA_HEAD_DIM_V <= (most))
+#if FA__HAS_80 && !FA__IS_HALF && !FA__WITHIN(64) && (FA_DTYPE == FA_TF32 || FA__WITHIN(96) || !FA__WITHIN(128)) && !FA__SIZED
+#define FA__HAS_AMPLE 1
 #else
-static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
-    FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
-    FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, blockIdx.x, FA_BLOCK_M), (FA__LOOP(_shared) *)fa__shared, (int)threadIdx.x);
-}
+#define FA__HAS_AMPLE 0
 #endif
-
-enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes) }; /* with one stage */
-
-static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
-    FA__PARAMS p;
-    fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
-    if (status != FA_OK || p.items == 0) return status;
-#if FA__COLUMNS
-    FA__ATTN(__fold_scale)(&p, p.scale);
+#undef FA__WITHIN
+#if FA__HAS_80
+#define FA__AMPLE 0
+#define FA__VARIANT _sm80
+#include <fa/kernel/attention_gpu_80.h>
+#if FA__HAS_AMPLE
+#undef FA__AMPLE
+#define FA__AMPLE 1
+#define FA__VARIANT _sm80_ample
+#include <fa/kernel/attention_gpu_80.h>
+/* Function `call` of whichever of the two was compiled for this device. */
+#define FA__CHOOSE_80(call, ...) \
+    (fa__is_ample((const void *)FA__ATTN(_sm80_ample_kernel)) ? FA__ATTN(_sm80_ample##call)(__VA_ARGS__) : FA__ATTN(_sm80##call)(__VA_ARGS__))
+#else
+#define FA__CHOOSE_80(call, ...) FA__ATTN(_sm80##call)(__VA_ARGS__)
 #endif
-    return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
-                      FA__LOOP(_less_shared), &p, stream);
-}
-static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
-    fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
-    if (status != FA_OK || !plan) return status;
-    const int small = FA_STAGES > 1 && fa__is_small((const void *)FA__LOOP(_kernel));
-    int device, most;
-    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, small ? 1 : FA_STAGES, FA_WARPS);
-    plan->schedule = "sm_80";
-    plan->arch = 80;
-    plan->threads = FA_WARPS * 32;
-    plan->shared_bytes = small ? (size_t)FA__LOOP(_less_shared) : sizeof(FA__LOOP(_shared));
-    /* Tiles chosen by hand may be too large for the device, if there is one to tell. */
-    if (p->items > 0 && fa__most_shared(&device, &most) == cudaSuccess) return fa__check_shared(FA__STR(FA__ATTN()), plan->shared_bytes, most);
-    return FA_OK;
-}
-#undef FA__LOOP
-#undef FA__VARIANT
-#include <fa/kernel/attention_tiles_end.h>
+#undef FA__AMPLE
 #endif
 
 #if FA__HAS_90
@@ -161,7 +143,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     if (usable) return FA__CHOOSE_90(_forward, args, stream);
 #endif
 #if FA__HAS_80
-    return FA__ATTN(_sm80_forward)(args, stream);
+    return FA__CHOOSE_80(_forward, args, stream);
 #else
     return FA_OK; /* not reached */
 #endif
@@ -221,7 +203,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     if (usable && (status = FA__CHOOSE_90(_plan, args, &p, plan)) != FA_OK) return status;
 #endif
 #if FA__HAS_80
-    if (!usable && (status = FA__ATTN(_sm80_plan)(args, &p, plan)) != FA_OK) return status;
+    if (!usable && (status = FA__CHOOSE_80(_plan, args, &p, plan)) != FA_OK) return status;
 #endif
 #if FA__HAS_MASK
     if (p.items > 0 && plan->tiles_total > 0 && (status = FA__ATTN(__count_tiles)(&p, plan)) != FA_OK) return status;
@@ -243,6 +225,9 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__LONG_FROM
 #undef FA__TABLE_LONG_FROM
 #undef FA__CHOOSE_90
+#undef FA__CHOOSE_80
+#undef FA__HAS_AMPLE
+#undef FA__SIZED
 #undef FA__FILL_90
 #undef FA__EMPTY_THREADS
 #undef FA__KEYLESS_THREADS

@@ -15,8 +15,8 @@
  * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short
  * (FA__PARTS 1) Q K^T is not split, and the first half's exponentials are not hidden.
  *
- * FA_F32 multiplies pairs of halves, into which each warp splits what it has loaded: with one stage before the product, with
- * two (for the next tiles) between the steps of P V. */
+ * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded: with one stage
+ * before the product, with two (for the next tiles) between the steps of P V. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || !FA__IS_HALF)
@@ -108,6 +108,10 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_softmax_state) state;
     float alpha[FA__ROWS_HELD], inverse[FA__ROWS_HELD], lse[FA__ROWS_HELD];
     FA__LOOP(_pv_zero)(&o);
+#if FA__PAIRS
+    FA__LOOP(_pv_a) weights;
+    FA__LOOP(_pv_begin)(&weights);
+#endif
     FA__LOOP(_softmax_init)(&state);
     FA__WITH_COLUMNS(FA__LOOP(_column_state) columns;)
     FA__LOOP(_walk) walk;
@@ -260,18 +264,18 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #endif
         FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__ALL_THERE, FA__ANEW ? FA__OP(opaque)(thread) : thread);
 
-        if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha)) FA__LOOP(_pv_scale_rows)(&o, alpha);
-        FA__LOOP(_pv_a) weights;
+        if (FA__LOOP(_softmax_update)(&state, s[0].x, p->scale_log2, alpha) && !FA__IN_UNITS) FA__LOOP(_pv_scale_rows)(&o, alpha);
 #if FA__PAIRS
         FA__LOOP(_vtile_wait)(0); /* with two stages: the next tiles, split below */
         if (!FA__TWO) FA__LOOP(_vtile_split)(&shared->v[0], thread);
 #else
+        FA__LOOP(_pv_a) weights;
         FA__LOOP(_pv_pack)(&weights, s[0].x);
         if (!FA__TWO) FA__LOOP(_vtile_wait)(0);
 #endif
         if (!FA__TWO) FA__OP(barrier)(); /* V has landed for all; all are done with K */
 #if FA__PAIRS
-        FA__LOOP(_pv_pack)(&weights, s[0].x, &shared->v[stage], thread);
+        if (FA__LOOP(_pv_pack)(&weights, alpha, s[0].x, &shared->v[stage], thread)) FA__LOOP(_pv_scale_rows)(&o, alpha);
 #endif
         FA__UNROLL
         for (int k = 0; k < FA__LOOP(_pv_STEPS); k++) {
@@ -298,6 +302,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     /* O is written by way of a tile, so that whole rows are stored. */
     FA__LOOP(_softmax_finish)(&state, p->scale_log2 * FA__LN_2, inverse, lse);
     FA__OP(barrier)(); /* all are done with Q */
+#if FA__IN_UNITS
+    FA__LOOP(_pv_scale_rows)(&o, weights.unit);
+#endif
     FA__LOOP(_pv_normalize)(&o, inverse);
     FA__LOOP(_pv_to_tile)(&o, &shared->qo.o, thread);
     FA__LOOP(_write_lse)(p, box, lse, thread);

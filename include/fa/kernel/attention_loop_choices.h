@@ -12,8 +12,10 @@
     (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
 
-/* Whether Q, K and V are split into pairs of halves (arch/sm80/tile_pairs.h). */
-#define FA__PAIRS (FA__ARCH == 80 && FA_DTYPE == FA_F32)
+/* Whether Q, K and V are split into pairs of halves, or for FA_TF32 made halves (arch/sm80/tile_pairs.h). */
+#define FA__PAIRS (FA__ARCH == 80 && !FA__IS_HALF)
+/* Whether O is in units of its rows until the end (arch/sm80/mma_pairs.h). */
+#define FA__IN_UNITS (FA__PAIRS && FA_DTYPE == FA_TF32)
 
 /* Whether Q is loaded while the mask is asked for the first tile (2 to 4% faster where query blocks are short). That
  * costs registers, which types other than FA_F32 do not have at 72 to 128 before sm_90, nor with ALiBi from 88 to 128. */
@@ -56,7 +58,7 @@
  * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
  * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for pairs of halves
  * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
- * with a bias, or before sm_90 beyond 128; for half types up to 128 that would spill; and for columns of a hook before sm_90. */
+ * with a bias, or before sm_90 beyond 128; for half types up to 128 that would spill; for columns of a hook before sm_90; and for ample tiles. */
 #define FA__ANEW_HOOK                                                                \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) || \
@@ -69,7 +71,7 @@
 #define FA__ANEW_HALVES                                                       \
     (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
      (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))
-#if FA__ARCH == 80 && (FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
+#if FA__ARCH == 80 && (FA__AMPLE || FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
 #define FA__ANEW 1
 #else
 #define FA__ANEW 0

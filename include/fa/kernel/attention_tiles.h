@@ -123,7 +123,7 @@
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_M / 16)
 #if !defined(FA__LONG_FROM)
-#if defined(FA_BLOCK_M) || defined(FA_BLOCK_N) || defined(FA_WARPS) || defined(FA_STAGES)
+#if FA__SIZED
 #define FA__LONG_FROM 0
 #else
 #define FA__LONG_FROM FA__TABLE_LONG_FROM
@@ -144,8 +144,27 @@
 #endif
 #define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
+/* 32-bit types, for which there are two kernels where FA__AMPLE tiles, of GPUs with 227 KB of shared memory, are faster. They are
+ * kept as halves, but land as floats: Q takes as much room as tiles of so many keys. */
 #elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
-#if FA__WIDEST <= 64     /* 32 rows a warp */
+#define FA__TABLE_WARPS 4
+#if FA__AMPLE && FA__WIDEST <= 96 /* 32 rows a warp; a block of 256 is 5 to 10% slower under a short diagonal, and up to 5% faster elsewhere */
+#define FA__TABLE_N 32
+#define FA__TABLE_STAGES 2
+#if FA__HAS_MASK
+#define FA__TABLE_M 128
+#else
+#undef FA__TABLE_WARPS
+#define FA__TABLE_WARPS 8
+#define FA__TABLE_M 256
+#endif
+#elif FA__AMPLE /* 16 rows a warp */
+#undef FA__TABLE_WARPS
+#define FA__TABLE_WARPS 8
+#define FA__TABLE_M 128
+#define FA__TABLE_N 32
+#define FA__TABLE_STAGES (FA__WIDEST <= 192 ? 2 : 1)
+#elif FA__WIDEST <= 64 /* 32 rows a warp */
 #define FA__TABLE_M 128
 #define FA__TABLE_N 32
 #define FA__TABLE_STAGES 2
@@ -162,18 +181,22 @@
 #define FA__TABLE_N 16
 #define FA__TABLE_STAGES 1
 #endif
-#define FA__TABLE_WARPS 4
-#else /* FA_TF32 */
-#if FA__WIDEST <= 128
+#else /* FA_TF32: only the first halves of the pairs, so more keys */
+#define FA__TABLE_STAGES (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && !FA__AMPLE) ? 2 : 1)
+#define FA__TABLE_WARPS (FA__AMPLE ? 8 : 4)
+#if FA__AMPLE && FA__WIDEST <= 128 /* 32 rows a warp, as in two thread blocks of half the size, with twice the keys that these have room for */
+#define FA__TABLE_M 256
+#define FA__TABLE_N 64
+#elif FA__AMPLE
+#define FA__TABLE_M 128
+#define FA__TABLE_N (FA__WIDEST <= 192 ? 64 : FA__WIDEST <= 224 ? 48 : 32)
+#elif FA__WIDEST <= 128
+#define FA__TABLE_M 128
+#define FA__TABLE_N (FA__WIDEST <= 64 ? 64 : FA__WIDEST <= 96 ? 32 : 16)
+#else /* one stage, as of the others, fits in 99 KB */
 #define FA__TABLE_M 64
-#define FA__TABLE_N 32
-#define FA__TABLE_STAGES 2
-#else /* as many warps as fit in 99 KB: with two, each thread has twice the copies, and their addresses */
-#define FA__TABLE_M 64
-#define FA__TABLE_N 16
-#define FA__TABLE_STAGES 1
+#define FA__TABLE_N (FA__WIDEST <= 192 ? 32 : 16)
 #endif
-#define FA__TABLE_WARPS (FA__TABLE_M / 16)
 #endif
 
 #if !defined(FA_BLOCK_M)

@@ -21,6 +21,7 @@
 #undef FA__KEEP_MOST
 #undef FA__EARLY_Q
 #undef FA__PAIRS
+#undef FA__IN_UNITS
 #undef FA__STAGES
 #undef FA_BLOCK_M
 #undef FA_BLOCK_N

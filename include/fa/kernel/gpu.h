@@ -104,6 +104,11 @@ FA__CALLED int fa__is_small(const void *kernel) {
     int capability;
     return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__SMALL_SHARED(capability);
 }
+/* Whether it was compiled for a GPU that has much. */
+FA__CALLED int fa__is_ample(const void *kernel) {
+    int capability;
+    return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__AMPLE_SHARED(capability);
+}
 
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
  * for a GPU that has little (kernel/attention_loop_choices.h). */

@@ -16,23 +16,23 @@ FA__DEVICE void fa_sm80_unpack(float *low, float *high, uint32_t word, int dtype
     else fa_sm80_unpack_bf16(low, high, word);
 }
 
-/* Floats as pairs of FA_F16 numbers (tile_pairs.h): multiplied by a power of two that brings the largest of them to 1 / this
- * or more, but less than twice that. */
-#define FA__SM80_PAIR_UNIT 6.103515625e-05f /* 2^-14 */
+/* Floats as pairs of FA_F16 numbers (tile_pairs.h), in units of a power of two of which the largest is 2^14 or more, but less
+ * than twice that. */
+#define FA__SM80_PAIR_LEAST 1.17549435e-38f /* the smallest unit, 2^-126 */
 /* The size of a finite number, which orders them; a smaller one for NaN and infinities. */
 FA__DEVICE uint32_t fa_sm80_size(float x) { return (fa__bits(x) << 1) + 0x01000000u; }
 FA__DEVICE uint32_t fa_sm80_larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-/* `up`, that power of two for the largest size, and `down`, the one at or below it; 2^-112 at least. */
-FA__DEVICE void fa_sm80_powers(float *up, float *down, uint32_t size) {
+/* The unit for the largest size, and 1 / a unit. */
+FA__DEVICE float fa_sm80_pair_unit(uint32_t size) {
     uint32_t exponent = size >> 24; /* biased, plus 1 */
-    exponent = exponent < 16 ? 16 : exponent;
-    *up = fa__from_bits((269 - exponent) << 23); /* 2^(14 - e): 127 + 14 - e, and exponent is e + 128 */
-    *down = fa__from_bits((exponent - 1) << 23);
+    return fa__from_bits(((exponent < 16 ? 16 : exponent) - 15) << 23);
 }
-/* x and y as big + small, packed. */
-FA__DEVICE void fa_sm80_pair(uint32_t *big, uint32_t *small, float x, float y) {
+FA__DEVICE float fa_sm80_pair_up(float unit) { return fa__from_bits(0x7F000000u - fa__bits(unit)); }
+/* x and y as big + small, packed; without `both` as big alone. */
+FA__DEVICE void fa_sm80_pair(uint32_t *big, uint32_t *small, float x, float y, int both) {
     float x_big, y_big;
     *big = fa_sm80_pack_f16(x, y);
+    if (!both) return;
     fa_sm80_unpack_f16(&x_big, &y_big, *big);
     *small = fa_sm80_pack_f16(x - x_big, y - y_big);
 }

@@ -1,4 +1,5 @@
-/* tile_pairs.h: the part of sm80/tile.h for the tiles of FA_F32 that attention multiplies as pairs of FA_F16 numbers.
+/* tile_pairs.h: the part of sm80/tile.h for the tiles of FA_F32 that attention multiplies as pairs of FA_F16 numbers; and for
+ * those of FA_TF32, of whose pairs it makes only the first number, which has as many bits as tf32.
  *
  * An element times a power of two is big + small, two halves of 11 bits each (after Ootomo and Yokota, arXiv 2203.03341).
  * The power of two is that of the element's row and brings the largest of it near the end of the range of FA_F16: so what
@@ -18,7 +19,7 @@ enum {
 
 typedef struct FA__TILE(_tile) {
     unsigned char x[FA_ROWS * FA__SM80_PITCH(FA__SM80_PADDED(FA_COLS, 2), 4)] __attribute__((__aligned__(16)));
-    float scale[FA_ROWS]; /* a power of two: an element is (big + small) * scale * FA__SM80_PAIR_UNIT */
+    float scale[FA_ROWS]; /* a power of two: an element is (big + small) * scale */
 } FA__TILE(_tile);
 
 /* Starts the copies of part `part` of `parts`; what lies outside the source is not read, and becomes zero. */
@@ -59,6 +60,7 @@ FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, in
  * makes no other element less exact: the power of two is that of the finite ones. */
 FA__FN void FA__TILE(_split_part)(FA__TILE(_tile) * tile, int thread, int part, int parts) {
     enum {
+        FA__BOTH = FA_DTYPE == FA_F32,
         FA__HALF = FA__TILE(_CHUNKS) / 2, /* a lane has two chunks, of whose loads and maxima the latencies overlap */
         FA__OWNERS = FA__HALF <= 1 ? 1 : FA__HALF <= 2 ? 2 : FA__HALF <= 4 ? 4 : FA__HALF <= 8 ? 8 : 16, /* lanes of a row */
         FA__ROWS = 32 / FA__OWNERS,                                                                     /* at once */
@@ -79,18 +81,18 @@ FA__FN void FA__TILE(_split_part)(FA__TILE(_tile) * tile, int thread, int part, 
             size = fa_sm80_larger(fa_sm80_larger(fa_sm80_size(x[c].x), fa_sm80_size(x[c].y)), size);
             size = fa_sm80_larger(fa_sm80_larger(fa_sm80_size(x[c].z), fa_sm80_size(x[c].w)), size);
         }
-        float up, down;
-        fa_sm80_powers(&up, &down, fa_sm80_row_size(size, FA__OWNERS));
+        const float unit = fa_sm80_pair_unit(fa_sm80_row_size(size, FA__OWNERS)), up = fa_sm80_pair_up(unit);
 #pragma unroll
         for (int c = 0; c < 2; c++) {
             uint4 big, small;
-            fa_sm80_pair(&big.x, &small.x, x[c].x * up, x[c].y * up);
-            fa_sm80_pair(&big.y, &small.y, x[c].z * up, x[c].w * up);
-            fa_sm80_pair(&big.z, &small.z, x[c + 2].x * up, x[c + 2].y * up);
-            fa_sm80_pair(&big.w, &small.w, x[c + 2].z * up, x[c + 2].w * up);
-            if (mine) *(uint4 *)&at[c * FA__HALF] = big, *(uint4 *)&at[(c + 2) * FA__HALF] = small;
+            fa_sm80_pair(&big.x, &small.x, x[c].x * up, x[c].y * up, FA__BOTH);
+            fa_sm80_pair(&big.y, &small.y, x[c].z * up, x[c].w * up, FA__BOTH);
+            fa_sm80_pair(&big.z, &small.z, x[c + 2].x * up, x[c + 2].y * up, FA__BOTH);
+            fa_sm80_pair(&big.w, &small.w, x[c + 2].z * up, x[c + 2].w * up, FA__BOTH);
+            if (mine) *(uint4 *)&at[c * FA__HALF] = big;
+            if (mine && FA__BOTH) *(uint4 *)&at[(c + 2) * FA__HALF] = small;
         }
-        if (mine && chunk == 0) tile->scale[row] = down;
+        if (mine && chunk == 0) tile->scale[row] = unit;
     }
 }
 
