@@ -358,7 +358,7 @@ static inline FA_UNUSED fa_attention_args fa_attention_defaults(void) {
 
 /** What NAME_plan() says: which kernel would run, and how much of the score matrix it visits. */
 typedef struct fa_plan {
-    const char *schedule; /**< "cpu", "cpu-avx2", "cpu-avx512", "sm_80" or "sm_90a" */
+    const char *schedule; /**< "cpu", "cpu-avx2", "cpu-avx512", "cpu-amx", "sm_80" or "sm_90a" */
     int arch;             /**< FA_CPU, 80 or 90: which schedule */
     int block_m, block_n; /**< queries and keys per tile */
     int stages;           /**< pipeline stages: tiles of K and V in flight */

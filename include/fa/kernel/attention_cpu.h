@@ -1,4 +1,5 @@
 /* attention_cpu.h: the forward on the CPU: the schedule compiled for every instruction set, and the call. */
+#include <fa/arch/cpu/amx.h>
 #include <fa/arch/cpu/threads.h>
 #include <fa/kernel/attention_tiles.h>
 
@@ -36,6 +37,13 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 #define FA__ISA FA__ISA_AVX512
 #define FA__VARIANT _cpu_avx512
 #include <fa/kernel/attention_cpu_worker.h>
+#if FA__CPU_AMX && FA_DTYPE == FA_BF16
+#define FA__ISA FA__ISA_AVX512
+#define FA__AMX
+#define FA__VARIANT _cpu_amx
+#include <fa/kernel/attention_cpu_worker.h>
+#undef FA__AMX
+#endif
 #endif
 
 FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
@@ -62,6 +70,9 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
 #if defined(FA__ISA_AVX2)
     if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
     else if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
+#if FA__CPU_AMX && FA_DTYPE == FA_BF16
+    if (fa__cpu_amx()) job->run = FA__ATTN(_cpu_amx_work), *schedule = "cpu-amx";
+#endif
 #endif
 }
 

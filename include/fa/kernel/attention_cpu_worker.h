@@ -221,8 +221,14 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
     const FA__PARAMS p =
         *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers keep out of loops over hooks */
     FA__LOOP(_shared) shared;
+#if defined(FA__AMX)
+    fa_cpu_amx_begin();
+#endif
     for (int64_t item; (item = fa__job_next(job)) >= 0;)
         FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, (uint32_t)item, job->group * FA_BLOCK_M), &shared);
+#if defined(FA__AMX)
+    fa_cpu_amx_end();
+#endif
 }
 #undef FA__LOOP
 #undef FA__VARIANT

@@ -17,8 +17,9 @@
 #define FA__LEAVING_M FA__WORKER_M
 #endif
 
-/* To tiles and products: elements are floats kept as pairs of halves (arch/sm80/tile_pairs.h). Not those of O, which is written as floats. */
-#if FA__PAIRS
+/* To tiles and products: elements are kept as the matrix unit takes them, floats as pairs of halves (arch/sm80/tile_pairs.h), FA_BF16 on a
+ * CPU as pairs of neighbours (arch/cpu/tile_amx.h). Not those of O. */
+#if FA__PAIRS || defined(FA__AMX)
 #define FA__PAIRED
 #endif
 #define FA__SUFFIX FA__CAT(FA__VARIANT, _qtile)
@@ -53,7 +54,7 @@
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#if FA__PAIRS
+#if FA__PAIRS || defined(FA__AMX)
 #define FA__PAIRED
 #endif
 #if FA__BY_EIGHT

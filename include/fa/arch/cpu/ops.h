@@ -21,6 +21,7 @@
  *   put_f16, put_bf16   two vectors of floats to as many bytes as one has, to nearest even; streamed: past the caches, to a
  *           multiple of these; by_unit: as fa__cpu_rounds_bf16() says
  *   put_bf16_pair   put_bf16 of the elements at even places and of those at odd ones (AVX2)
+ *   pairs_bf16   words of an element of either (AVX512-BF16)
  *   inverse 1 / x, to 2 units in the last place, of numbers between 2^-126 and 2^126
  *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST; bounded: only -infinity is
  *           (AVX-512)
@@ -84,6 +85,8 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 #endif
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #define FA__CPU_TARGET_2
+#elif defined(__clang__) && __clang_major__ >= 12
+#define FA__CPU_TARGET_2 __attribute__((__target__("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16,fma,f16c")))
 #elif defined(__clang__)
 #define FA__CPU_TARGET_2 __attribute__((__target__("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma,f16c")))
 #elif __GNUC__ >= 10
@@ -120,8 +123,8 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 #define FA__CPU_FUSED(isa) ((isa) != FA__ISA_BASE)
 #endif
 
-/* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base
- * or avx2) asks for a lesser one, which is how the tests reach all of them. */
+/* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base,
+ * avx2, or avx512, without AMX) asks for a lesser one, which is how the tests reach all of them. */
 static FA_UNUSED int fa__cpu_isa(void) {
     int isa = FA__ISA_BASE;
 #if defined(__x86_64__)
@@ -506,6 +509,17 @@ FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec
     if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(low));
     else memcpy(to, &low, 64);
 }
+
+#if FA__CPU_BF16
+/* Words of two: those of a, and in the upper halves those of b; subnormal numbers become 0. For processors of which fa__cpu_rounds_bf16() says yes. */
+FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pairs_bf16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
+    static const uint16_t in_turn[32] __attribute__((__aligned__(64))) = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    fa_cpu_vec_2 both;
+    __asm__("vcvtne2ps2bf16 %1, %2, %0\n\tvpermw %0, %3, %0" : "=&v"(both) : "v"(a), "v"(b), "v"(*(const fa_cpu_vec_2 *)(const void *)in_turn));
+    return both;
+}
+#endif
 
 FA__CPU_INLINE(1) void fa_cpu_stream_1(void *to, const void *from) {
     for (int i = 0; i < 2; i++) {

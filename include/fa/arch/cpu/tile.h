@@ -2,15 +2,6 @@
  * row by row. Half-precision elements become floats on the way in: once a tile instead of once a product. */
 #define FA__TRANSPOSED (FA_OPERAND == FA_OPERAND_A)
 
-typedef struct FA__TILE(_tile) {
-    float x[FA_ROWS * FA_COLS] __attribute__((__aligned__(64)));
-} FA__TILE(_tile);
-
-/* The address of element (row, col). */
-FA__FN float *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
-    return &tile->x[FA__TRANSPOSED ? col * FA_ROWS + row : row * FA_COLS + col];
-}
-
 /* Eight elements to floats. */
 FA__FN void FA__TILE(__widen8)(float *to, const FA__ELEMENT *from) {
 #if FA_DTYPE == FA_F16
@@ -18,6 +9,18 @@ FA__FN void FA__TILE(__widen8)(float *to, const FA__ELEMENT *from) {
 #else
     for (int i = 0; i < 8; i++) to[i] = fa_load_element(from, i, FA_DTYPE);
 #endif
+}
+
+#if defined(FA__PAIRED)
+#include <fa/arch/cpu/tile_amx.h>
+#else
+typedef struct FA__TILE(_tile) {
+    float x[FA_ROWS * FA_COLS] __attribute__((__aligned__(64)));
+} FA__TILE(_tile);
+
+/* The address of element (row, col). */
+FA__FN float *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
+    return &tile->x[FA__TRANSPOSED ? col * FA_ROWS + row : row * FA_COLS + col];
 }
 
 /* A row to floats, `cols` of them from memory (a multiple of 8) and zeros after them. */
@@ -108,4 +111,5 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
         FA__TILE(__narrow)((FA__ELEMENT *)(uintptr_t)to.data + (to.row + row) * to.stride_row, from, cols);
     }
 }
+#endif
 #undef FA__TRANSPOSED
