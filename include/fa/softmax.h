@@ -140,6 +140,12 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
 /* How far the maximum may grow before the accumulators are rescaled, as a power of two. A stale maximum is exact in
  * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
 #define FA__STALE_LIMIT 8.0f
+/* Whether the scores are known to be of half types. */
+#if defined(FA_DTYPE) && FA__IS_HALF
+#define FA__SM_HALF 1
+#else
+#define FA__SM_HALF 0
+#endif
 
 /* What is added to a row's exponents, or if `wide` to its scores: finite even before any score is seen. */
 FA__FN float FA__SM(_offset_as)(float max, float scale_log2, int wide) {
@@ -273,7 +279,7 @@ FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, floa
 #if FA__ARCH == FA_CPU
         float *column = weights + FA__SM(_AT)(0, c);
         if (weights != s) memcpy(column, s + FA__SM(_AT)(0, c), FA_ROWS * sizeof *column);
-        FA__CPU_OP(weights)(column, part, scale_log2, offset, FA_ROWS, wide);
+        FA__CPU_OP(weights)(column, part, scale_log2, offset, FA_ROWS, wide, FA__SM_HALF);
 #else
         FA__UNROLL
         for (int r = 0; r < FA_ROWS; r++) {
@@ -385,8 +391,8 @@ FA__FN void FA__SM(_merge)(FA__SM(_state) * state, const FA__SM(_state) * other,
     }
 }
 
-/* Once per row: the accurate logarithm, unless the scores are known to be of half types. */
-#if defined(FA_DTYPE) && FA__IS_HALF
+/* Once per row: the accurate logarithm, unless it is of half types. */
+#if FA__SM_HALF
 #define FA__SM_LOG fa__log
 #else
 #define FA__SM_LOG fa__log_accurate
@@ -405,6 +411,7 @@ FA__FN void FA__SM(_finish)(const FA__SM(_state) * state, float scale, float *in
 #undef FA__STALE_LIMIT
 #undef FA__ANY_SCORE
 #undef FA__SM_LOG
+#undef FA__SM_HALF
 #undef FA__SM
 #undef FA_M
 #undef FA_N

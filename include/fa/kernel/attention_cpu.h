@@ -38,6 +38,17 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 #define FA__VARIANT _cpu_avx512
 #include <fa/kernel/attention_cpu_worker.h>
 #if FA__CPU_AMX && FA_DTYPE == FA_BF16
+#define FA__HAS_AMX 1
+/* Products are done so soon that bringing tiles into the cache counts more: so more blocks share them (200 KB), whose Q is half as large. */
+enum {
+    FA__ATTN(__amx_block_bytes) = FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4),
+    FA__ATTN(__amx_most) = 204800 / FA__ATTN(__amx_block_bytes),
+    FA__ATTN(__amx_group) = FA__ATTN(__amx_most) < 1   ? 1
+                            : FA__ATTN(__amx_most) > 8 ? 8
+                                                       : FA__ATTN(__amx_most)
+};
+#undef FA__GROUP
+#define FA__GROUP FA__ATTN(__amx_group)
 #define FA__ISA FA__ISA_AVX512
 #define FA__AMX
 #define FA__VARIANT _cpu_amx
@@ -45,6 +56,10 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 #undef FA__AMX
 #endif
 #endif
+#if !defined(FA__HAS_AMX)
+#define FA__HAS_AMX 0
+#endif
+#undef FA__GROUP
 
 FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
             "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
@@ -57,7 +72,11 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     double flops = 2.0 * (double)heads * a->seqlen_q * a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V);
     memset(job, 0, sizeof *job);
     job->threads = fa__thread_count(a->threads, p->items, flops);
-    for (job->group = FA__GROUP; job->group > 1; job->group--)
+    job->group = FA__ATTN(__group);
+#if FA__HAS_AMX
+    if (fa__cpu_amx()) job->group = FA__ATTN(__amx_group);
+#endif
+    for (; job->group > 1; job->group--)
         if ((blocks + job->group - 1) / job->group * heads >= (int64_t)4 * job->threads || job->threads == 1) break;
     p->blocks_m = (int)((blocks + job->group - 1) / job->group);
     FA__ATTN(__order)(p);
@@ -70,8 +89,8 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
 #if defined(FA__ISA_AVX2)
     if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
     else if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
-#if FA__CPU_AMX && FA_DTYPE == FA_BF16
-    if (fa__cpu_amx()) job->run = FA__ATTN(_cpu_amx_work), *schedule = "cpu-amx";
+#if FA__HAS_AMX
+    if (fa__cpu_amx()) job->run = FA__ATTN(_cpu_amx_work), job->stack_bytes = sizeof(FA__ATTN(_cpu_amx_shared)), *schedule = "cpu-amx";
 #endif
 #endif
 }
@@ -107,7 +126,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     plan->shared_bytes = job.stack_bytes;
     return FA_OK;
 }
-#undef FA__GROUP
+#undef FA__HAS_AMX
 #include <fa/kernel/attention_tiles_end.h>
 
 /** Bytes of workspace that NAME_forward() can use: none on the CPU. */

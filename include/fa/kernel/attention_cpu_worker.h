@@ -8,9 +8,9 @@
 #define FA__WIDE 1
 #include <fa/kernel/attention_parts.h>
 
-/* A block of queries: O takes Q's place in the end. */
+/* A block of queries. */
 typedef struct FA__LOOP(_rows) {
-    FA__LOOP(_qo) qo;
+    FA__LOOP(_qtile_tile) q;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_softmax_state) state;
 } FA__LOOP(_rows);
@@ -131,7 +131,7 @@ FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LO
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
     FA__LOOP(_prefetch_bias)(p, box);
 #endif
-    FA__LOOP(_qk_product)(&shared->s, &rows->qo.q, &shared->k, 0);
+    FA__LOOP(_qk_product)(&shared->s, &rows->q, &shared->k, 0);
     if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(shared->s.x, p, at, box, 1);
     else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);
     if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha))
@@ -159,9 +159,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     for (int i = 0; i < blocks; i++) {
         FA__LOOP(_rows) *rows = &shared->rows[i];
         q_block.row = box.queries.begin + i * FA_BLOCK_M;
-        FA__LOOP(_qtile_load)(&rows->qo.q, q_block, 0);
+        FA__LOOP(_qtile_load)(&rows->q, q_block, 0);
         if (p->negate)
-            FA__LOOP(_qtile_negate)(&rows->qo.q, 0); /* a negative scale: the exponent's factor stays positive */
+            FA__LOOP(_qtile_negate)(&rows->q, 0); /* a negative scale: the exponent's factor stays positive */
         FA__LOOP(_pv_zero)(&rows->o);
         FA__LOOP(_softmax_init)(&rows->state);
     }
@@ -208,8 +208,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         o_block.row = box.queries.begin + i * FA_BLOCK_M;
         FA__LOOP(_softmax_finish)(&rows->state, p->scale_log2 * FA__LN_2, inverse, lse);
         FA__LOOP(_pv_normalize)(&rows->o, inverse);
-        FA__LOOP(_pv_to_tile)(&rows->o, &rows->qo.o, 0);
-        FA__LOOP(_otile_store)(&rows->qo.o, o_block, 0);
+        FA__LOOP(_otile_store)((FA__LOOP(_otile_tile) *)&rows->o, o_block, 0); /* the same layout (cpu/mma.h, NAME_to_tile()) */
         int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
         if (a->lse)
             memcpy(a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);

@@ -99,9 +99,9 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
     for (; i < n; i++) x[i] = fa__exp2_cpu(x[i]);
 }
 
-/* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i] */
+/* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i]. shorter: by exp2_short(), for half types */
 FA__CPU_INLINE(FA__ISA)
-void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, int wide) {
+void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, const int wide, const int shorter) {
     enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };
     int i = 0;
     for (; i + FA__FLOATS <= n; i += FA__FLOATS) {
@@ -110,7 +110,7 @@ void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset,
         FA__CPU_OP(vec)
         weight = wide ? FA__CPU_OP(horner)(*at + add, factor, FA__CPU_OP(splat)(0.0f))
                       : FA__CPU_OP(horner)(*at, factor, add);
-        *at = weight = FA__CPU_OP(exp2)(weight);
+        *at = weight = shorter ? FA__CPU_OP(exp2_short)(weight, 0) : FA__CPU_OP(exp2)(weight);
         *total += weight;
     }
     for (; i < n; i++) sum[i] += s[i] = fa__exp2_cpu(wide ? (s[i] + offset[i]) * scale : s[i] * scale + offset[i]);
