@@ -135,6 +135,19 @@ if $CC -mfpmath=387 -E -dM -x c /dev/null 2>/dev/null | grep -q __x86_64__ && ! 
     attention; names cc "-mfpmath=387" "compile with -msse2 -mfpmath=sse" -mfpmath=387
 fi
 
+# Here errors of the compiler's own follow.
+for by in cc clang; do
+    for standard in c90 gnu89; do
+        attention; names $by "-std=$standard" "compile with -std=c11" -std=$standard
+    done
+done
+for by in cc clang c++ nvcc; do
+    for first in '' '#include <math.h>' '#include <fa/mask.h>'; do
+        { echo "$first" && attention_source; } >"$work/case.c"
+        names $by "include/fa on the include path${first:+, behind $first}" "the folder above fa belongs on the include path" -I"$INCLUDE/fa"
+    done
+done
+
 # Hooks with the wrong user type: errors of the compiler's own, in C (by -Werror) and in C++.
 attention 'struct mine { int x; };' 'struct yours { int x; };' \
     'FA_HOOK float hook(const struct yours *user, float score, fa_index at) { (void)at; return score + (float)user->x; }' \

@@ -29,6 +29,11 @@
 #ifndef FA_FA_H
 #define FA_FA_H
 
+/* (gcc and clang compile it as C99, too.) */
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#error "fa is written in C11: compile with -std=c11 or a later one (or -std=gnu11), not as C90"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

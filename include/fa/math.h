@@ -28,6 +28,11 @@
  * it. A subnormal number, below 2^-126 in size, may count as 0, and a result that would be one may be 0. NaN stays NaN. On the CPU, and on
  * all GPUs, results are the same from call to call, but not those of one the same as those of the other.
  */
+/* Where arch/math.h includes the C library's header of this name. */
+#if defined(FA_ARCH_MATH_H) && !defined(FA__LOG2_E)
+#error "<math.h> is fa/math.h, not the C library's: the folder above fa belongs on the include path (-I), and fa itself does not"
+#endif
+
 #ifndef FA_MATH_H
 #define FA_MATH_H
 
