@@ -126,7 +126,7 @@ for by in cc clang c++; do
     rejects $by "FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
 done
 attention; rejects cc "-ffast-math" "compile without -ffast-math" -ffast-math
-attention; rejects cc "-ffinite-math-only" "compile without -ffast-math and -ffinite-math-only" -ffinite-math-only
+attention; rejects cc "-ffinite-math-only" "compile without -ffast-math, -ffinite-math-only and -Ofast" -ffinite-math-only
 if $CC -fassociative-math -fno-signed-zeros -fno-trapping-math -E -dM -x c /dev/null 2>/dev/null | grep -q __ASSOCIATIVE_MATH__; then
     attention; rejects cc "-ffast-math -fno-finite-math-only" "compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math" -ffast-math -fno-finite-math-only
 fi

@@ -52,7 +52,7 @@
 #endif
 
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
-#error "fa relies on infinities (masked scores, empty rows): compile without -ffast-math and -ffinite-math-only"
+#error "fa relies on infinities (masked scores, empty rows): compile without -ffast-math, -ffinite-math-only and -Ofast"
 #elif defined(__ASSOCIATIVE_MATH__) || (defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12 && defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
 /* gcc from 12 on is caught by the first; clang, which does not announce it, is told where it matters (FA__IN_ORDER) */
 #error "fa relies on the order of additions (2^x): compile without -ffast-math, -funsafe-math-optimizations and -fassociative-math"
