@@ -261,5 +261,15 @@ else
             >"$work/log" 2>&1
         ok $? "nvcc -std=c++17 -arch=$arch --Werror all-warnings: all headers twice, in the last order" "$work/log"
     done
+    # clang behind nvcc: where this nvcc takes this clang.
+    echo >"$work/empty.cu"
+    if [ -n "$CLANG" ] && "$NVCC" -ccbin "$CLANG" -arch=sm_80 -c -o "$work/all.o" "$work/empty.cu" >"$work/log" 2>&1; then
+        { echo '#include <fa/mask.h>' && echo '#include <fa/score.h>' && instance attention.h 1 && instance swiglu.h 1; } >"$work/hooks.cu"
+        "$NVCC" -ccbin "$CLANG" -std=c++17 -arch=sm_80 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" \
+            "$work/hooks.cu" >"$work/log" 2>&1
+        ok $? "nvcc -ccbin clang: hooks" "$work/log"
+    else
+        skip "hooks under nvcc -ccbin clang: not found, or not for this nvcc"
+    fi
 fi
 tap_end

@@ -169,7 +169,9 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__FUNCTIONS_OF_NUMBERS(user, ...)                                                               \
     FA__FUNCTION(float, user, float __VA_ARGS__), FA__FUNCTION(double, user, float __VA_ARGS__),          \
         FA__FUNCTION(float, user, double __VA_ARGS__), FA__FUNCTION(double, user, double __VA_ARGS__)
-#if defined(__cplusplus) || !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#if defined(__cplusplus)
+#define FA__IS_ONE_OF(hook, ...) true /* not 1: behind nvcc clang warns of && with numbers */
+#elif __STDC_VERSION__ < 201112L
 #define FA__IS_ONE_OF(hook, ...) 1
 #else
 #define FA__IS_ONE_OF(hook, ...) _Generic(&hook, __VA_ARGS__, default: 0)
