@@ -25,6 +25,8 @@
  *
  * Host functions are thread-safe; none of them allocates device memory or synchronises
  * unless its description says so.
+ *
+ * @copyright SPDX-License-Identifier: MIT
  */
 #ifndef FA_FA_H
 #define FA_FA_H
