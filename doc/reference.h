@@ -319,7 +319,8 @@ void NAME_sent(void);
 /** Steps that NAME_mma_steps() divides the product into, a constant (GPU). */
 #define NAME_STEPS
 /** An owner's part of C in fp32: element (r, c) is `x[NAME_AT(r, c)]`, and lies at row NAME_row(thread, r) and column
- *  NAME_col(thread, c) of C. */
+ *  NAME_col(thread, c) of C.
+ *  @headerfile fa/mma.h */
 typedef struct NAME_acc {
     float x[NAME_ROWS * NAME_COLS]; /**< the elements */
 } NAME_acc;
@@ -466,7 +467,8 @@ void NAME_to_panel(const NAME_halves *halves, int panel, void *to, int thread);
  *  product that computes the scores, or with #FA_ROWS and #FA_COLS.
  *  @{ */
 #if defined(DOXYGEN)
-/** What is known of a row's scores so far. */
+/** What is known of a row's scores so far.
+ *  @headerfile fa/softmax.h */
 typedef struct NAME_state {
     float max[NAME_ROWS]; /**< the largest score of each row, or an earlier maximum within a factor of 2^8 in weights; -inf: none yet */
     float sum[NAME_ROWS]; /**< the owner's share of the sum of exp2((score - max) * scale_log2) */
