@@ -27,7 +27,7 @@ TORCH = $(eval TORCH := $(shell $(PYTHON) -c '$(ask_torch)' 2>/dev/null))$(TORCH
 help:
 	@echo "make run        add noise to a photo and remove it: attention over all its pixels (IMAGE=photo.ppm; ARGS=\"--sigma 0\" if it"
 	@echo "                is noisy already)"
-	@echo "make test       run every test that this machine can run"
+	@echo "make test       run every test that this machine can run; make check is the same (FA_SEED=n repeats a run that printed seed n)"
 	@echo "make bench      time every instance, and beside PyTorch where there is one (GRID=full for the whole grid on the CPU)"
 	@echo "                make bench-cpu, bench-gpu, bench-compare, bench-rows-cpu, bench-rows-gpu, bench-rows-compare: a part of it"
 	@echo "make examples   build and run the ladder of examples"

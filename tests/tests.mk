@@ -16,7 +16,7 @@ SAMPLE   ?= 6
 INCLUDE  ?= include
 include gpu.mk
 
-.PHONY: test mutate sanitize test-programs
+.PHONY: test check mutate sanitize test-programs
 .SECONDARY:
 T           := $(BUILD)/tests
 test_seed   := $(or $(FA_SEED),$(shell date +%s))
@@ -200,6 +200,7 @@ test:
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
 	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
 	    $(simulated_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
+check: test
 
 # With a GPU; SANITIZED="gpu_rope gpu_forward_03" for some programs, TOOLS=racecheck for one tool.
 SANITIZED    ?= gpu_primitives gpu_rows gpu_rope gpu_swiglu gpu_row_softmax gpu_cross_entropy gpu_layernorm gpu_forward_00 $(if $(filter 90,$(gpu_cap)),gpu_sm90)
