@@ -73,13 +73,18 @@ pkgconfigdir = $(PREFIX)/share/pkgconfig
 cmakedir     = $(PREFIX)/share/cmake/fa
 licensedir   = $(PREFIX)/share/doc/fa
 
+# What other projects call PREFIX, and our own names above: fa.pc and the CMake package would not follow them.
+elsewhere = $(foreach name,prefix exec_prefix includedir INCLUDEDIR datadir datarootdir docdir pkgconfigdir cmakedir licensedir,$(if \
+    $(filter command,$(origin $(name))),$(name)))
+
 # fa.pc and the paths below hold PREFIX as it is. Quotes and dollars are looked for before a shell sees them.
 prefix_quotes = $(findstring ',$(PREFIX))$(findstring ",$(PREFIX))$(findstring `,$(PREFIX))$(findstring $$,$(PREFIX))
 prefix-is-usable:
-	$(if $(prefix_quotes),$(error install: PREFIX is $(PREFIX): there must be no quotes and no dollar in it))
-	@case "$(PREFIX)" in /*) ;; *) echo "install: PREFIX is '$(PREFIX)': an absolute path is needed" >&2; exit 1 ;; esac
-	@case "$(PREFIX)" in *[[:space:]]*) echo "install: PREFIX is '$(PREFIX)': pkg-config takes no blanks in it" >&2; exit 1 ;; esac
-	@case "$(PREFIX)" in *['&|\\']*) echo "install: PREFIX is '$(PREFIX)': there must be none of & | \\ in it" >&2; exit 1 ;; esac
+	$(if $(strip $(elsewhere)),$(error where to install is said by PREFIX and DESTDIR, not by $(strip $(elsewhere))))
+	$(if $(prefix_quotes),$(error PREFIX is $(PREFIX): there must be no quotes and no dollar in it))
+	@case "$(PREFIX)" in /*) ;; *) echo "PREFIX is '$(PREFIX)': an absolute path is needed" >&2; exit 1 ;; esac
+	@case "$(PREFIX)" in *[[:space:]]*) echo "PREFIX is '$(PREFIX)': pkg-config takes no blanks in it" >&2; exit 1 ;; esac
+	@case "$(PREFIX)" in *['&|\\']*) echo "PREFIX is '$(PREFIX)': there must be none of & | \\ in it" >&2; exit 1 ;; esac
 .PHONY: prefix-is-usable
 
 install: prefix-is-usable
@@ -96,12 +101,15 @@ install: prefix-is-usable
 	@chmod 644 "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)"/*.cmake "$(DESTDIR)$(licensedir)/LICENSE"
 	@echo "install: fa $(VERSION) is in $(DESTDIR)$(PREFIX)"
 
-# Removes the files that install wrote, then the directories of ours that this leaves empty.
-uninstall:
+# Removes the files that install wrote, then the directories of ours that this leaves empty. What lies there else, of another version or
+# the user's own, stays, and is named.
+uninstall: prefix-is-usable
 	@for header in $(headers); do rm -f "$(DESTDIR)$(includedir)/$$header"; done
 	@rm -f "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)/fa-config.cmake" \
 	    "$(DESTDIR)$(cmakedir)/fa-config-version.cmake" "$(DESTDIR)$(licensedir)/LICENSE"
 	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/ $(licensedir)/; do \
 	        echo "$(DESTDIR)$$directory"; done | sort -r \
 	    | while read -r directory; do rmdir "$$directory" 2>/dev/null || true; done
-	@echo "uninstall: fa is gone from $(DESTDIR)$(PREFIX)"
+	@rest=$$(find "$(DESTDIR)$(includedir)/fa" "$(DESTDIR)$(cmakedir)" "$(DESTDIR)$(licensedir)" ! -type d 2>/dev/null); \
+	if [ -z "$$rest" ]; then echo "uninstall: fa is gone from $(DESTDIR)$(PREFIX)"; else \
+	    echo "uninstall: fa $(VERSION) is gone from $(DESTDIR)$(PREFIX); these files, which it does not have, remain:"; echo "$$rest"; fi

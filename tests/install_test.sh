@@ -203,14 +203,21 @@ $make -C "$root" --no-print-directory install DESTDIR="$work/stage" PREFIX=/usr 
     ! grep -rq "$work" "$work/stage"
 ok $? "DESTDIR stages the files and stays out of them"
 
+for name in prefix includedir INCLUDEDIR cmakedir; do
+    ! $make -C "$root" --no-print-directory install DESTDIR="$work/other" PREFIX=/usr $name=/elsewhere >"$work/log" 2>&1 &&
+        grep -q "said by PREFIX and DESTDIR, not by $name" "$work/log" && [ ! -e "$work/other" ]
+    ok $? "$name= is refused"
+done
+
 mkdir -p "$work/stage/usr/include/fa/mine"
 echo keep >"$work/stage/usr/include/fa/mine/keep.h"
 $make -C "$root" --no-print-directory uninstall DESTDIR="$work/stage" PREFIX=/usr >"$work/log" 2>&1 &&
-    [ "$(cd "$work/stage" && find . -type f)" = ./usr/include/fa/mine/keep.h ]
-ok $? "uninstall removes what install put there and nothing else"
+    [ "$(cd "$work/stage" && find . -type f)" = ./usr/include/fa/mine/keep.h ] &&
+    ! grep -q "fa is gone" "$work/log" && grep -q 'fa/mine/keep.h$' "$work/log"
+ok $? "uninstall removes what install put there and nothing else, and names what remains"
 rm -r "$work/stage/usr/include/fa/mine"
 $make -C "$root" --no-print-directory install uninstall DESTDIR="$work/stage" PREFIX=/usr >"$work/log" 2>&1 &&
-    [ -z "$(find "$work/stage" -name 'fa*')" ]
+    [ -z "$(find "$work/stage" -name 'fa*')" ] && grep -q "fa is gone" "$work/log"
 ok $? "uninstall leaves no folder of ours"
 
 echo "1..$count"
