@@ -5,6 +5,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 CC=${CC:-cc}
 make=${MAKE:-make}
 NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+# PREFIX, which will be in it, takes no blanks and such.
+case ${TMPDIR:-/tmp} in *[!a-zA-Z0-9/._+-]*) TMPDIR=/tmp && export TMPDIR ;; esac
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 # These are for the project's own build, not for what it is tested with.
