@@ -119,6 +119,12 @@ if command -v pkg-config >/dev/null; then
     # shellcheck disable=SC2086
     try "pkg-config: a variant compiles" $CC $strict $flags "$work/user/variant.c" -o "$work/user/variant" $libs
     try "pkg-config: and is right" "$work/user/variant"
+    if [ -n "$NVCC" ] && command -v c++ >/dev/null; then
+        # shellcheck disable=SC2086
+        try "pkg-config: nvcc takes the same flags" "$NVCC" -arch=sm_80 $flags "$work/user/variant.cu" -o "$work/user/variant" $libs
+    else
+        skip "pkg-config: nvcc" "no nvcc"
+    fi
     version=$(pc --modversion)
     number=$(sed -n 's/^#define FA_VERSION //p' "$root/include/fa/fa.h")
     [ "$version" = "$((number / 10000)).$((number / 100 % 100)).$((number % 100))" ]
