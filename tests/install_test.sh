@@ -161,6 +161,7 @@ try "a program that calls it compiles" $CC -std=c11 -fvisibility=hidden -I"$work
     -o "$work/user/program" -L"$work/user" -lshared -Wl,-rpath,"$work/user"
 try "and reads its messages" "$work/user/program"
 
+# The program's name is that of a library which fa::fa links with.
 cmake_project() { # folder languages source version
     mkdir -p "$work/$1"
     cp "$work/user/$3" "$work/$1"
@@ -168,8 +169,8 @@ cmake_project() { # folder languages source version
 cmake_minimum_required(VERSION 3.18)
 project(variant LANGUAGES $2)
 find_package(fa $4 REQUIRED)
-add_executable(variant $3)
-target_link_libraries(variant PRIVATE fa::fa)
+add_executable(m $3)
+target_link_libraries(m PRIVATE fa::fa)
 PROJECT
 }
 configure() { # folder options...
@@ -181,12 +182,12 @@ if command -v cmake >/dev/null; then
     cmake_project c C variant.c 0.1
     try "CMake, C: find_package" configure c -DCMAKE_C_COMPILER="$CC"
     try "CMake, C: a variant compiles" cmake --build "$work/c/build"
-    try "CMake, C: and is right" "$work/c/build/variant"
+    try "CMake, C: and is right" "$work/c/build/m"
     if command -v c++ >/dev/null; then
         cmake_project cxx CXX variant.cpp ""
         try "CMake, C++: find_package" configure cxx
         try "CMake, C++: a variant compiles" cmake --build "$work/cxx/build"
-        try "CMake, C++: and is right" "$work/cxx/build/variant"
+        try "CMake, C++: and is right" "$work/cxx/build/m"
     else
         skip "CMake, C++" "no C++ compiler"
     fi
@@ -194,13 +195,38 @@ if command -v cmake >/dev/null; then
         cmake_project cuda CUDA variant.cu ""
         try "CMake, CUDA alone: find_package" configure cuda -DCMAKE_CUDA_COMPILER="$NVCC" -DCMAKE_CUDA_ARCHITECTURES=80
         try "CMake, CUDA alone: a variant compiles" cmake --build "$work/cuda/build"
-        try "CMake, CUDA alone: its CPU instance is right" "$work/cuda/build/variant"
+        try "CMake, CUDA alone: its CPU instance is right" "$work/cuda/build/m"
     else
         skip "CMake, CUDA" "no nvcc"
     fi
     cmake_project future C variant.c 99
     ! configure future -DCMAKE_C_COMPILER="$CC" >"$work/log" 2>&1
     ok $? "CMake: version 99 is refused"
+    cmake_project parts C variant.c "COMPONENTS nonsense"
+    ! configure parts -DCMAKE_C_COMPILER="$CC" >"$work/log" 2>&1 && grep -q "no components" "$work/log"
+    ok $? "CMake: components are refused"
+
+    mkdir -p "$work/bare" "$work/sources"
+    cp -R "$work/prefix/share" "$work/bare"
+    cat >"$work/bare/CMakeLists.txt" <<'PROJECT'
+cmake_minimum_required(VERSION 3.18)
+project(bare LANGUAGES NONE)
+find_package(fa)
+if(fa_FOUND OR TARGET fa::fa)
+  message(FATAL_ERROR "fa::fa without headers")
+endif()
+PROJECT
+    try "CMake: without its headers it is not found, and there is no target" configure bare -DCMAKE_PREFIX_PATH="$work/bare"
+
+    # From the sources, with the lines of the documentation.
+    cp "$work/user/variant.c" "$work/sources"
+    {
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(sources LANGUAGES C)' 'add_executable(program variant.c)'
+        sed -n '/^    include(FetchContent)/,/^$/p' "$root/doc/instantiate.md"
+    } >"$work/sources/CMakeLists.txt"
+    try "CMake, from the sources" configure sources -DCMAKE_C_COMPILER="$CC" -DFETCHCONTENT_SOURCE_DIR_FA="$root"
+    try "CMake, from the sources: a variant compiles" cmake --build "$work/sources/build"
+    try "CMake, from the sources: and is right" "$work/sources/build/program"
 else
     skip "CMake" "no cmake"
 fi
