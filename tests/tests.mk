@@ -153,7 +153,7 @@ $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/g
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
 simulated     = primitives row_softmax layernorm swiglu cross_entropy rope contracts $(some_chunks)
-simulated_90  = contracts $(some_chunks)
+simulated_90  = primitives contracts $(some_chunks)
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)

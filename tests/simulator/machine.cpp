@@ -11,6 +11,7 @@
 #define MACHINE_MAJOR 8
 #endif
 
+#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ enum {
     SHARED_OF_PROCESSOR = SHARED_OF_BLOCK + 1024,
     PROCESSORS = 3,
     FENCE = 64, /* bytes behind a block's shared memory */
+    NAMEABLE = 256 * 1024, /* bytes: a matrix descriptor has 18 bits of an address */
     COPIES = 256,
     NAMED = 16, /* barriers of some of a block's threads */
     BOX_BYTES = 128, /* of a row of a box */
@@ -199,8 +201,37 @@ const machine_words *machine_share(const uint32_t *words, int count) {
 
 /* ---- memory ---- */
 
-uint32_t machine_address(const void *pointer) { return (uint32_t)((const unsigned char *)pointer - fa__shared); }
-unsigned char *machine_at(uint32_t address, int alignment) { return (unsigned char *)machine_aligned(fa__shared + (int32_t)address, alignment); }
+/* Static shared variables are thread_local, as fa__shared is, and lie before or behind it among the program's variables of this kind. Addresses count
+ * all of these first, and then dynamic shared memory, as a GPU's do. */
+static struct {
+    ptrdiff_t before, behind; /* bytes, multiples of 1024 */
+    ptrdiff_t end;            /* from fa__shared on, of what lies behind it */
+} of_static;
+static int find_static(struct dl_phdr_info *object, size_t, void *) {
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const unsigned char *begin = (const unsigned char *)object->dlpi_tls_data, *end = begin + object->dlpi_phdr[i].p_memsz;
+        if (object->dlpi_phdr[i].p_type != PT_TLS || !begin || fa__shared < begin || fa__shared >= end) continue;
+        of_static.before = fa__shared - begin;
+        of_static.end = end - fa__shared;
+        of_static.behind = (of_static.end - SHARED_OF_BLOCK + 1023) / 1024 * 1024; /* with the fence */
+        return 1;
+    }
+    return 0;
+}
+
+uint32_t machine_address(const void *pointer) {
+    static const int found = dl_iterate_phdr(find_static, NULL);
+    const ptrdiff_t at = (const unsigned char *)pointer - fa__shared;
+    machine_must(found && at >= -of_static.before && at < of_static.end, "an address of what is not shared memory");
+    const ptrdiff_t address = of_static.before + (at < 0 ? at : at < SHARED_OF_BLOCK + FENCE ? at + of_static.behind : at - SHARED_OF_BLOCK);
+    machine_must(MACHINE_MAJOR < 9 || address < NAMEABLE, "static shared variables of all kernels and dynamic shared memory are more than 256 KB");
+    return (uint32_t)address;
+}
+unsigned char *machine_at(uint32_t address, int alignment) {
+    const ptrdiff_t at = (ptrdiff_t)address - of_static.before;
+    machine_must(at < of_static.behind + SHARED_OF_BLOCK + FENCE, "an address behind shared memory");
+    return (unsigned char *)machine_aligned(fa__shared + (at < 0 ? at : at < of_static.behind ? at + SHARED_OF_BLOCK : at - of_static.behind), alignment);
+}
 const void *machine_aligned(const void *pointer, int alignment) {
     machine_must((uintptr_t)pointer % (uintptr_t)alignment == 0, "an address that is not aligned");
     return pointer;

@@ -19,13 +19,15 @@
 #define KERNEL static __global__ void
 #define THREAD ((int)threadIdx.x)
 #define THREADS 128
-#define BARRIER fa_sm80_barrier()
+#define BARRIER __syncthreads()
 #define SHARED __shared__
+extern __shared__ __align__(1024) unsigned char fa__shared[]; /* dynamic shared memory, of which the simulator has this array alone */
+#define DYNAMIC(type, name) type &name = *(type *)fa__shared
 #if defined(TEST_SIMULATOR)
 #include "launch.h"
-#define LAUNCH(kernel, ...) simulator_launch(kernel, 1, THREADS, __VA_ARGS__)
+#define LAUNCH_WITH(bytes, kernel, ...) simulator_launch(kernel, 1, THREADS, bytes, __VA_ARGS__)
 #else
-#define LAUNCH(kernel, ...) (kernel<<<1, THREADS>>>(__VA_ARGS__))
+#define LAUNCH_WITH(bytes, kernel, ...) (kernel<<<1, THREADS, bytes>>>(__VA_ARGS__))
 #endif
 #define PLACE MEMORY_DEVICE
 #define ON_GPU 1
@@ -35,9 +37,19 @@
 #define THREADS 1
 #define BARRIER ((void)0)
 #define SHARED
-#define LAUNCH(kernel, ...) kernel(__VA_ARGS__)
+#define DYNAMIC(type, name) type name
+#define LAUNCH_WITH(bytes, kernel, ...) kernel(__VA_ARGS__)
 #define PLACE MEMORY_HOST
 #define ON_GPU 0
+#endif
+#define LAUNCH(kernel, ...) LAUNCH_WITH(0, kernel, __VA_ARGS__)
+/* The products of half types: on the simulator of compute capability 9.0 by warpgroups, which suites/sm90.c tests on a GPU. */
+#if !defined(__CUDACC__)
+#define HALF_ARCH FA_CPU
+#elif defined(TEST_SIMULATOR) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define HALF_ARCH 90
+#else
+#define HALF_ARCH 80
 #endif
 
 enum { M = 64, N = 32, K = 40 };
@@ -46,7 +58,7 @@ enum { M = 64, N = 32, K = 40 };
 
 #define PRODUCT(type)                                                                                                  \
     KERNEL product_##type(const void *a, const void *b, float *c, int rows_a, int rows_b, int first) {                 \
-        SHARED type##_a_tile ta;                                                                                       \
+        DYNAMIC(type##_a_tile, ta);                                                                                    \
         SHARED type##_b_tile tb;                                                                                       \
         type##_mm_acc acc;                                                                                             \
         fa_block from_a = fa_block_at(a, rows_a, K, K), from_b = fa_block_at(b, rows_b, K, K);                         \
@@ -55,7 +67,7 @@ enum { M = 64, N = 32, K = 40 };
         type##_b_load(&tb, from_b, THREAD);                                                                            \
         type##_a_commit();                                                                                             \
         type##_a_wait(0);                                                                                              \
-        BARRIER;                                                                                                       \
+        type##_a_barrier();                                                                                            \
         type##_mm_zero(&acc);                                                                                          \
         type##_mm_mma(&acc, &ta, &tb, THREAD);                                                                         \
         for (int r = 0; r < type##_mm_ROWS; r++)                                                                       \
@@ -84,17 +96,20 @@ PRODUCT(f32)
 
 #define FA_NAME f16_a
 #define FA_DTYPE FA_F16
+#define FA_ARCH HALF_ARCH
 #define FA_ROWS 64
 #define FA_COLS 40
 #define FA_OPERAND FA_OPERAND_A
 #include <fa/tile.h>
 #define FA_NAME f16_b
 #define FA_DTYPE FA_F16
+#define FA_ARCH HALF_ARCH
 #define FA_ROWS 32
 #define FA_COLS 40
 #include <fa/tile.h>
 #define FA_NAME f16_mm
 #define FA_DTYPE FA_F16
+#define FA_ARCH HALF_ARCH
 #define FA_M 64
 #define FA_N 32
 #define FA_K 40
@@ -103,17 +118,20 @@ PRODUCT(f16)
 
 #define FA_NAME bf16_a
 #define FA_DTYPE FA_BF16
+#define FA_ARCH HALF_ARCH
 #define FA_ROWS 64
 #define FA_COLS 40
 #define FA_OPERAND FA_OPERAND_A
 #include <fa/tile.h>
 #define FA_NAME bf16_b
 #define FA_DTYPE FA_BF16
+#define FA_ARCH HALF_ARCH
 #define FA_ROWS 32
 #define FA_COLS 40
 #include <fa/tile.h>
 #define FA_NAME bf16_mm
 #define FA_DTYPE FA_BF16
+#define FA_ARCH HALF_ARCH
 #define FA_M 64
 #define FA_N 32
 #define FA_K 40
@@ -137,9 +155,9 @@ static void product(const char *name, int dtype, int which, rng *r) {
     float *dc = (float *)memory_new(PLACE, sizeof c);
     double worst = 0;
     const char *late;
-    if (which == 0) LAUNCH(product_f32, da, db, dc, REAL_A, REAL_B, FIRST);
-    if (which == 1) LAUNCH(product_f16, da, db, dc, REAL_A, REAL_B, FIRST);
-    if (which == 2) LAUNCH(product_bf16, da, db, dc, REAL_A, REAL_B, FIRST);
+    if (which == 0) LAUNCH_WITH(sizeof(f32_a_tile), product_f32, da, db, dc, REAL_A, REAL_B, FIRST);
+    if (which == 1) LAUNCH_WITH(sizeof(f16_a_tile), product_f16, da, db, dc, REAL_A, REAL_B, FIRST);
+    if (which == 2) LAUNCH_WITH(sizeof(bf16_a_tile), product_bf16, da, db, dc, REAL_A, REAL_B, FIRST);
     late = memory_wait(PLACE);
     if (late) tap_bail("%s", late);
     memory_get(PLACE, c, dc, sizeof c);

@@ -39,6 +39,8 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) {
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+void machine_barrier(void);
+static inline void __syncthreads(void) { machine_barrier(); }
 
 /* ---- the runtime ---- */
 
