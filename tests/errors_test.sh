@@ -237,6 +237,18 @@ primitive softmax.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "soft
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16'; rejects cc "softmax.h without FA_COLS" "FA_COLS"
 primitive softmax.h '#define FA_NAME bad' '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OWNERS 3'
 rejects cc "softmax.h with FA_OWNERS 3" "bad: FA_OWNERS"
+for by in cc clang c++ nvcc; do
+    primitive softmax.h '#define FA_NAME bad' '#define FA_M 64' '#define FA_N 64' '#define FA_ROWS 16' '#define FA_COLS 16'
+    rejects $by "softmax.h with the sizes of a product and of an owner" "bad: FA_M or FA_N is defined, and FA_ROWS or FA_COLS: those of the product"
+done
+for one in FA_M FA_N; do
+    primitive softmax.h '#define FA_NAME bad' "#define $one 64" '#define FA_ROWS 16' '#define FA_COLS 16'
+    rejects cc "softmax.h with $one, FA_ROWS and FA_COLS" "bad: FA_M or FA_N is defined, and FA_ROWS or FA_COLS"
+done
+for one in FA_ROWS FA_COLS; do
+    primitive softmax.h '#define FA_NAME bad' '#define FA_M 64' '#define FA_N 64' "#define $one 16"
+    rejects cc "softmax.h with FA_M, FA_N and $one" "bad: FA_M or FA_N is defined, and FA_ROWS or FA_COLS"
+done
 
 # Parameters that are defined as nothing.
 for macro in FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_WARPS; do

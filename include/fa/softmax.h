@@ -36,7 +36,7 @@
  * | FA_WARPS   | no       | 4         | warps that share the product (GPU) |
  * | FA_ROWS    | or these |           | rows of a tile that an owner holds |
  * | FA_COLS    | or these |           | columns of a tile that an owner holds |
- * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, 2, 4, ... 32 |
+ * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, where each holds whole rows, 2, 4, ... 32 |
  * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: magnitudes up to 1e9 (2e7 where weights are rounded to FA_F16), which saves one instruction per score |
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
@@ -55,7 +55,16 @@
 #include <fa/arch/begin.h>
 #define FA__SM(x) FA__CAT4(FA_NAME, FA_SUB, FA__SUFFIX, x)
 
-#if defined(FA_M) && defined(FA_N) && !defined(FA_ROWS) && !defined(FA_COLS)
+#if (defined(FA_M) || defined(FA_N)) && (defined(FA_ROWS) || defined(FA_COLS))
+FA__REQUIRE(0, "FA_M or FA_N is defined, and FA_ROWS or FA_COLS: those of the product that leaves the scores are needed, or else the rows and columns that an owner holds");
+#undef FA_M
+#undef FA_N
+#undef FA_ROWS
+#define FA_ROWS 1
+#undef FA_COLS
+#define FA_COLS 1
+#endif
+#if defined(FA_M) && defined(FA_N)
 #if FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
 FA__REQUIRE(0, "FA_M is " FA__STR(FA_M) " and FA_N " FA__STR(FA_N) ": those of a product of fa/mma.h, multiples of 16 and 8, are needed, in parentheses if they are expressions, without suffixes");
 #undef FA_M
