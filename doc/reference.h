@@ -11,8 +11,9 @@
 /** @defgroup parameters Parameters
  *  Macros that an instance is made of: define them, one a line and in any order, then include the header.
  *
- *  The header undefines them. Values are literals or names of macros: the preprocessor compares them. A misspelt
- *  optional parameter is not noticed, since the header cannot know the name: `-Wunused-macros` finds it.
+ *  The header undefines those that it takes; one that it does not take, such as #FA_OPERAND before fa/mma.h, stays, and reaches the next
+ *  instance. Values are literals or names of macros: the preprocessor compares them. A misspelt optional parameter is not noticed, since
+ *  the header cannot know the name: `-Wunused-macros` finds it.
  *  @{ */
 
 /** Prefix of every generated name: with `#define FA_NAME attn` there is attn_forward(). Required. */
@@ -113,7 +114,7 @@
  *  #FA_BF16 only) (fa/mma.h). Default: #FA_OPERAND_B. */
 #define FA_B FA_OPERAND_B
 
-/** Neighbouring lanes that share the rows: 1, 2, 4, 8, 16 or 32 (fa/softmax.h). Default: 4 on GPUs, as fa/mma.h spreads a product; 1 on the CPU. */
+/** Neighbouring lanes that share the rows: 1, where each holds whole rows, 2, 4, 8, 16 or 32 (fa/softmax.h). Default: 4 on GPUs, as fa/mma.h spreads a product; 1 on the CPU. */
 #define FA_OWNERS 4
 
 /** How large finite scores may be: 1, any; 0, magnitudes up to 1e9 if weights stay fp32 (fa/softmax.h). Default: 1. 0 saves
@@ -467,7 +468,11 @@ void NAME_to_panel(const NAME_halves *halves, int panel, void *to, int thread);
  *  product that computes the scores, or with #FA_ROWS and #FA_COLS.
  *  @{ */
 #if defined(DOXYGEN)
-/** What is known of a row's scores so far.
+/** What is known of a row's scores so far. All of it may be stored, and merged by the thread with the same index of another block.
+ *
+ *  One more score, such as a sink's, or the lse of other keys makes a state by hand, for NAME_merge(): NAME_init(), then max[r] becomes the score
+ *  (lse / scale, with the scale of NAME_finish()) in all owners of the row, and sum[r] 1 in one of them and 0 in the others:
+ *  NAME_col(thread, 0) == 0 ? 1 : 0, by the product's NAME_col().
  *  @headerfile fa/softmax.h */
 typedef struct NAME_state {
     float max[NAME_ROWS]; /**< the largest score of each row, or an earlier maximum within a factor of 2^8 in weights; -inf: none yet */
@@ -868,7 +873,8 @@ void NAME_dropout(float *x, const NAME_view *v, int64_t piece, const NAME_drawn 
 void NAME_stream(NAME_view *v);
 
 /** Shared memory of a block that NAME_hold() needs for a row. A kernel asks; the host, which launches it, may take
- *  (cols + 15) / (NAME_LENGTH * threads) + 1 pieces of NAME_LENGTH elements for each thread of the block, where `threads` are those of a team.
+ *  (cols + 15) / (NAME_LENGTH * threads) + 1 pieces of NAME_LENGTH elements for each thread of the block, where `threads` are those of a team; or
+ *  #FA_PIECES pieces, however short the row is, if they are given.
  *  @param v the row
  *  @return bytes; 0 on the CPU and with #FA_HOLD FA_FRAGMENT */
 size_t NAME_held_bytes(const NAME_view *v);
@@ -876,7 +882,7 @@ size_t NAME_held_bytes(const NAME_view *v);
 /** Starts reading a row that is needed more than once.
  *  @param held  written
  *  @param slot0 NAME_held_bytes() of shared memory at a multiple of 16 bytes, which every thread of the block gives alike; NULL: the row stays where it
- *               is, and NAME_get() reads it
+ *               is, and NAME_get() reads it (but if #FA_PIECES are given, whose slots are always written)
  *  @param v     the row
  *  @param fill  the value of elements outside the row */
 void NAME_hold(NAME_held *held, void *slot0, const NAME_view *v, float fill);
@@ -1061,7 +1067,8 @@ float NAME_squares_of(const float *x, int count, float center);
 /** Turns elements into exponentials.
  *  @param x          the elements, which become 2^((x[i] - base) * scale_log2)
  *  @param count      as for NAME_max_of()
- *  @param base       their largest, or another number that no difference from overflows
+ *  @param base       their largest, or another number that no difference from overflows; finite: fmaxf(largest, -1e30f) where a thread may see
+ *                    nothing, since -inf - -inf is NaN
  *  @param scale_log2 log2(e) for the exponential function
  *  @return the sum of what they become */
 float NAME_exp_of(float *x, int count, float base, float scale_log2);

@@ -70,9 +70,9 @@
  *
  *     NAME_held, NAME_held_bytes(view)       the type that holds a row, and the shared memory that a block needs for it: NAME_LENGTH
  *                                            elements a thread and piece; a host has no view, and launches with enough for
- *                                            (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces
+ *                                            (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces, or FA_PIECES if that is given
  *     NAME_hold(held, slot0, view, fill)     starts reading the row into slots from `slot0`, a multiple of 16 bytes, on; if that is
- *                                            NULL, leaves it where it is
+ *                                            NULL, leaves it where it is (not with FA_PIECES, all of which are written)
  *     NAME_KNOWN                             1 if FA_PIECES is known: getting a piece again then costs next to nothing (GPU)
  *     NAME_wait()                            returns when all that this thread holds has arrived
  *     NAME_get(x, held, view, piece)         x[] becomes the piece
