@@ -78,6 +78,9 @@ on_simulator() { # the one that the suite's name says
 suite() {
     case $2 in
     forward) compiled "$1" forward "$M/forward_instances.c" tests/suites/forward.c ;;
+    amx_forward) # with the unit in C
+        flags="-Itests/simulator/amx $flags"
+        compiled "$1" amx_forward "$M/forward_instances.c" tests/suites/forward.c ;;
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_forward | simulated90_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     simulated_contracts | simulated90_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
@@ -108,6 +111,9 @@ if [ "$1" = --one ]; then
         kernel/check.h) suites="contracts rope forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row*.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;
         arch/cpu/ops.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives" ;;
+        arch/cpu/*_amx.h)
+            suites=amx_forward
+            grep -qsw avx512_bf16 /proc/cpuinfo || suites= verdict="needs AVX512-BF16" ;;
         kernel/rows.h | kernel/rows_cpu*) suites="row_softmax layernorm" ;;
         kernel/rows_near.h) suites="row_softmax cross_entropy" ;;
         row_softmax.h | kernel/row_softmax_rows*.h) suites="row_softmax" ;;
@@ -119,7 +125,7 @@ if [ "$1" = --one ]; then
             suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu gpu_contracts" ;;
         arch/sm80/composed.h) suites="gpu_layernorm gpu gpu_gpu gpu_contracts" ;;
-        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_walk_loop.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_bias_tiles.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_producers.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/*soft_cap.h)
+        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_walk_loop.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_addends.h | kernel/attention_bias_tiles.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_80.h | kernel/attention_gpu_90.h | kernel/gpu.h | kernel/attention_warpgroups.h | kernel/attention_producers.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/*soft_cap.h)
             suites="gpu gpu_gpu gpu_contracts gpu_primitives" ;;
         kernel/attention_columns.h | kernel/attention_columns_loop.h) suites="gpu gpu_contracts gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;

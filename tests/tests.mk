@@ -148,6 +148,18 @@ $(gpu_plain_forward): $(T)/gpu_plain_forward_%: $(T)/gpu/plain_forward_%.o $(T)/
 $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward) $(gpu_plain_forward): $(gpu_harness)
 	$(Q)$(NVCC) $(TEST_CODE) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
+# ---- FA_BF16 on a CPU with AMX, whose instruction layer is in C, on any that rounds to it (tests/simulator/amx) ----
+
+amx_suites = $(if $(shell grep -sw avx512_bf16 /proc/cpuinfo | head -n 1),$(some_chunks:%=$(T)/amx_%),$(T)/amx_nothing)
+$(T)/amx/forward_%.o: $(T)/forward_%.c $(test_headers) tests/simulator/amx/fa/arch/cpu/amx.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) -Itests/simulator/amx $(TEST_CFLAGS) -c -o $@ $<
+$(T)/amx_forward_%: $(T)/amx/forward_%.o $(T)/forward.o $(test_harness)
+	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $^ $(TEST_LIBS)
+$(T)/amx_nothing:
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\necho 1..1\necho "ok 1 # SKIP the code for AMX, with the unit in C: no processor with AVX512-BF16"\n' > $@ && chmod +x $@
+
 # ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
 
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
@@ -192,14 +204,14 @@ $(T)/simulated_nothing:
 # ---- targets ----
 
 # Slow compilations first.
-test-programs: $(T)/contracts $(gpu_suites) $(simulated_suites) $(test_forward) $(test_suites)
+test-programs: $(T)/contracts $(gpu_suites) $(simulated_suites) $(amx_suites) $(test_forward) $(test_suites)
 
 test:
 	@sh tests/run.sh
 	@echo "test: compiling the test programs on $(test_cores) cores (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
 	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
-	    $(simulated_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
+	    $(simulated_suites) $(amx_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
 check: test
 
 # With a GPU; SANITIZED="gpu_rope gpu_forward_03" for some programs, TOOLS=racecheck for one tool.

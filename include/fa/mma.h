@@ -57,7 +57,7 @@
  * | parameter   | required | default         | meaning |
  * |-------------|----------|-----------------|---------|
  * | FA_NAME     | yes      |                 | prefix of what is generated |
- * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product; FA_F32: fp32-accurate, three tf32 products |
+ * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product (attention makes halves of its own); FA_F32: fp32-accurate, three tf32 products |
  * | FA_M        | yes      |                 | rows of C; on GPUs a multiple of 16 for each warp; with FA_ARCH 90, 16 |
  * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product, and with FA_ARCH 80, but for FA_OPERAND_BT of 4-byte types); with FA_ARCH 90, up to 256 |
  * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 (on GPUs 16 with FA_FRAGMENT or FA_OPERAND_BT) |

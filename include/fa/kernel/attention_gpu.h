@@ -46,7 +46,7 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
 #define FA__EMPTY_THREADS 32
 #define FA__KEYLESS_THREADS 128
 
-/* Whether the schedule for every GPU has other tiles for those with 227 KB of shared memory: 32-bit types gain from them. */
+/* Whether the schedule for every GPU has other tiles for those with 227 KB of shared memory: 32-bit types gain from them, FA_F32 not from 97 to 128. */
 #define FA__WITHIN(most) (FA_HEAD_DIM <= (most) && FA_HEAD_DIM_V <= (most))
 #if FA__HAS_80 && !FA__IS_HALF && !FA__WITHIN(64) && (FA_DTYPE == FA_TF32 || FA__WITHIN(96) || !FA__WITHIN(128)) && !FA__SIZED
 #define FA__HAS_AMPLE 1
@@ -141,6 +141,10 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     int usable = FA__ATTN(_sm90_usable)(&status);
     if (usable < 0) return status;
     if (usable) return FA__CHOOSE_90(_forward, args, stream);
+#elif FA__HAS_AMPLE
+    FA__PARAMS p;
+    const fa_status status = FA__ATTN(_sm80_plan)(args, &p, NULL); /* no device is needed to refuse them */
+    if (status != FA_OK || p.items == 0) return status;
 #endif
 #if FA__HAS_80
     return FA__CHOOSE_80(_forward, args, stream);

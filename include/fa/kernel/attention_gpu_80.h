@@ -5,7 +5,7 @@
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 
-#if FA__FILL_90 || (FA__HAS_AMPLE && defined(__CUDA_ARCH__) && FA__AMPLE_SHARED(__CUDA_ARCH__ / 10) + 0 != FA__AMPLE)
+#if FA__FILL_90 || (FA__HAS_AMPLE && defined(__CUDA_ARCH__) && FA__AMPLE_SHARED(__CUDA_ARCH__ / 10) != FA__AMPLE)
 static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
     (void)p;
 }
@@ -16,7 +16,7 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 }
 #endif
 
-/* Where there is little: with one stage, or the other tiles. */
+/* Where there is little shared memory: with one stage. Of the other tiles, which are not chosen there, only for fa__launch()'s message. */
 #if FA__AMPLE
 enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
 #else

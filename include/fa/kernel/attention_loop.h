@@ -302,10 +302,10 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     /* O is written by way of a tile, so that whole rows are stored. */
     FA__LOOP(_softmax_finish)(&state, p->scale_log2 * FA__LN_2, inverse, lse);
     FA__OP(barrier)(); /* all are done with Q */
+    FA__LOOP(_pv_normalize)(&o, inverse);
 #if FA__IN_UNITS
     FA__LOOP(_pv_scale_rows)(&o, weights.unit);
 #endif
-    FA__LOOP(_pv_normalize)(&o, inverse);
     FA__LOOP(_pv_to_tile)(&o, &shared->qo.o, thread);
     FA__LOOP(_write_lse)(p, box, lse, thread);
     FA__OP(barrier)();

@@ -56,14 +56,14 @@
 
 /* Whether values that follow from a thread block's number (its head, its queries, their addresses) are recomputed where they
  * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
- * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for pairs of halves
+ * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for FA_F32
  * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
  * with a bias, or before sm_90 beyond 128; for half types up to 128 that would spill; for columns of a hook before sm_90; and for ample tiles. */
 #define FA__ANEW_HOOK                                                                \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) || \
       (FA__WIDEST > 96 && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)))
-#define FA__ANEW_PAIRS                        \
+#define FA__ANEW_FLOATS                       \
     (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
      (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
 #define FA__ANEW_MASK \
@@ -71,7 +71,7 @@
 #define FA__ANEW_HALVES                                                       \
     (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
      (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))
-#if FA__ARCH == 80 && (FA__AMPLE || FA__ANEW_PAIRS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
+#if FA__ARCH == 80 && (FA__AMPLE || FA__ANEW_FLOATS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
 #define FA__ANEW 1
 #else
 #define FA__ANEW 0

@@ -145,7 +145,7 @@
 #define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
 /* 32-bit types, for which there are two kernels where FA__AMPLE tiles, of GPUs with 227 KB of shared memory, are faster. They are
- * kept as halves, but land as floats: Q takes as much room as tiles of so many keys. */
+ * kept as halves, but land as floats, so that a row of Q takes as much room as a key of a tile. */
 #elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
 #define FA__TABLE_WARPS 4
 #if FA__AMPLE && FA__WIDEST <= 96 /* 32 rows a warp; a block of 256 is 5 to 10% slower under a short diagonal, and up to 5% faster elsewhere */

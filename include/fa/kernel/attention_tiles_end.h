@@ -32,7 +32,7 @@
 #undef FA__MASK_IN_PARTS
 #undef FA__PARTS
 #undef FA__ANEW
-#undef FA__ANEW_PAIRS
+#undef FA__ANEW_FLOATS
 #undef FA__ANEW_HOOK
 #undef FA__ANEW_MASK
 #undef FA__ANEW_HALVES

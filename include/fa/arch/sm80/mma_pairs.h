@@ -4,7 +4,8 @@
  *
  * What FA_F32 leaves out, small * small, is 2^-24 of the product and of either sign. The matrix unit rounds its sums towards
  * zero, which a long accumulation turns into a bias: so a sum of FA__CHAIN steps of 16 takes the small products first, and
- * leaves by an ordinary addition. With one product the operands' rounding is a thousand times more than that.
+ * leaves by an ordinary addition. With one product the operands' rounding is a thousand times more than that: FA__CHAIN is only how
+ * many steps' fragments are loaded before they are multiplied.
  *
  * Sums are in units of the scales of the rows: NAME_unscale() makes numbers of the product of two tiles. NAME_pack() takes
  * the scales of V's rows into the weights, and says when the units of O's rows change. */
