@@ -253,6 +253,25 @@ if [ -n "$CXX" ]; then
     ok $? "c++ -std=c++2a: all headers" "$work/log"
 fi
 
+# The schedule for every GPU has tiles that fit into the shared memory of the smallest, with one stage (a C++ compiler knows their sizes).
+if [ -n "$CXX" ]; then
+    echo '#include <fa/fa.h>' >"$work/small.cu"
+    for dtype in F32 TF32 BF16; do
+        for head_dim in 8 64 72 96 104 128 136 192 200 224 256; do
+            for hooks in 0 1; do
+                name=small_${dtype}_${head_dim}_$hooks
+                printf '#define %s\n' "FA_NAME $name" 'FA_ARCH 80' "FA_DTYPE FA_$dtype" "FA_HEAD_DIM $head_dim"
+                [ $hooks = 0 ] || printf '#define %s\n' 'FA_MASK fa_document' 'FA_SCORE fa_bias'
+                echo '#include <fa/attention.h>'
+                echo "static_assert(${name}_sm80_less_shared <= 99 * 1024, \"$name\");"
+            done
+        done
+    done >>"$work/small.cu"
+    "$CXX" -x c++ -std=c++17 -w -I"$root/tests/simulator/include" -I"$root/tests/simulator" -include cuda_runtime.h -D__CUDACC__ -D__CUDA_ARCH__=890 -D__CUDA_ARCH_LIST__=890 \
+        -I"$INCLUDE" -fsyntax-only "$work/small.cu" >"$work/log" 2>&1
+    ok $? "c++: the tiles of the schedule for every GPU fit into 99 KB with one stage" "$work/log"
+fi
+
 if [ -z "$NVCC" ]; then
     skip "headers under nvcc: not found"
 else
