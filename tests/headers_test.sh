@@ -267,7 +267,7 @@ if [ -n "$CXX" ]; then
             done
         done
     done >>"$work/small.cu"
-    "$CXX" -x c++ -std=c++17 -w -I"$root/tests/simulator/include" -I"$root/tests/simulator" -include cuda_runtime.h -D__CUDACC__ -D__CUDA_ARCH__=890 -D__CUDA_ARCH_LIST__=890 \
+    "$CXX" -x c++ -std=c++17 -w -I"$root/tests/simulator/include" -I"$root/tests/simulator" -include cuda_runtime.h -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800 \
         -I"$INCLUDE" -fsyntax-only "$work/small.cu" >"$work/log" 2>&1
     ok $? "c++: the tiles of the schedule for every GPU fit into 99 KB with one stage" "$work/log"
 fi
