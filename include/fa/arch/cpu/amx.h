@@ -8,9 +8,10 @@
 
 #include <fa/arch/cpu/ops.h>
 
-/* Whether the compiler and its assembler know it. clang checks assembly against the function's target. */
+/* Whether the compiler and its assembler know it. clang checks assembly against the function's target, which it does not say with __AVX512F__. */
 #if defined(__x86_64__) && defined(__linux__) && FA__CPU_BF16 && \
-    (defined(__clang__) ? defined(__AMX_BF16__) || (!defined(__AVX512F__) && __clang_major__ >= 12) : __GNUC__ >= 11)
+    ((!defined(__clang__) && __GNUC__ >= 11) || defined(__AMX_BF16__) || defined(__AMXBF16__) || \
+     (defined(__clang__) && __clang_major__ >= 12 && !defined(__AVX512F__)))
 #define FA__CPU_AMX 1
 #include <sys/syscall.h>
 #include <unistd.h>
