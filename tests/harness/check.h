@@ -35,7 +35,7 @@ shape check_random_shape(const instance *of, rng *r, int large);
 /* Number `i` of a list of shapes that broke attention kernels before; returns 0 past its end. */
 int check_nasty_shape(const instance *of, int i, shape *s, rng *r);
 
-/* Has the CPU instances use their number i (mod 3) instruction set: the best, AVX2, plain. Returns its name. What the
+/* Has the CPU instances use their number i (mod 4) instruction set: the best, AVX2, plain, AVX-512. Returns its name. What the
  * processor lacks is replaced by what it has. */
 const char *check_instruction_set(int i);
 

@@ -1608,7 +1608,11 @@ int main(void) {
     errors();
     combined_parameters();
     zero_sizes();
-    for (int i = 0; i < (check_place == MEMORY_HOST ? 3 : 1); i++) {
+    int sets = check_place == MEMORY_HOST ? 3 : 1;
+#if defined(FA__CPU_AMX) && FA__CPU_AMX
+    sets += check_place == MEMORY_HOST && fa__cpu_amx();
+#endif
+    for (int i = 0; i < sets; i++) {
         tap_note("instruction set: %s", check_instruction_set(i));
         numerics();
     }
