@@ -150,7 +150,7 @@ $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/g
 
 # ---- FA_BF16 on a CPU with AMX, whose instruction layer is in C, on any that rounds to it (tests/simulator/amx) ----
 
-amx_suites = $(if $(shell grep -sw avx512_bf16 /proc/cpuinfo | head -n 1),$(some_chunks:%=$(T)/amx_%),$(T)/amx_nothing)
+amx_suites = $(if $(shell grep -sw avx512_bf16 /proc/cpuinfo | head -n 1),$(patsubst %,$(T)/amx_%,$(filter-out forward_hooks,$(some_chunks))),$(T)/amx_nothing)
 $(T)/amx/forward_%.o: $(T)/forward_%.c $(test_headers) tests/simulator/amx/fa/arch/cpu/amx.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -Itests/simulator/amx $(TEST_CFLAGS) -c -o $@ $<
