@@ -3,14 +3,10 @@
 #include <fa/arch/cpu/threads.h>
 #include <fa/kernel/attention_tiles.h>
 
-/* Query blocks that share a tile of keys and values: more of them save loads and conversions, until their Q and O (128 KB) crowd the L2 cache. */
-enum {
-    FA__ATTN(__block_bytes) = FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4,
-    FA__ATTN(__most) = 131072 / FA__ATTN(__block_bytes),
-    FA__ATTN(__group) = FA__ATTN(__most) < 1   ? 1
-                        : FA__ATTN(__most) > 4 ? 4
-                                               : FA__ATTN(__most)
-};
+/* Query blocks that share a tile of keys and values, each of so many bytes: more of them save loads and conversions, until their Q and O
+ * (128 KB) crowd the L2 cache. */
+#define FA__FITTING(bytes, room, most) ((room) / (bytes) < 1 ? 1 : (room) / (bytes) > (most) ? (most) : (room) / (bytes))
+enum { FA__ATTN(__group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4, 131072, 4) };
 #define FA__GROUP FA__ATTN(__group)
 
 /* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a mask takes long to
@@ -37,16 +33,10 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 #define FA__ISA FA__ISA_AVX512
 #define FA__VARIANT _cpu_avx512
 #include <fa/kernel/attention_cpu_worker.h>
-#if FA__CPU_AMX && FA_DTYPE == FA_BF16
-#define FA__HAS_AMX 1
+#define FA__HAS_AMX (FA__CPU_AMX && FA_DTYPE == FA_BF16)
+#if FA__HAS_AMX
 /* Products are done so soon that bringing tiles into the cache counts more: so more blocks share them (200 KB), whose Q is half as large. */
-enum {
-    FA__ATTN(__amx_block_bytes) = FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4),
-    FA__ATTN(__amx_most) = 204800 / FA__ATTN(__amx_block_bytes),
-    FA__ATTN(__amx_group) = FA__ATTN(__amx_most) < 1   ? 1
-                            : FA__ATTN(__amx_most) > 8 ? 8
-                                                       : FA__ATTN(__amx_most)
-};
+enum { FA__ATTN(__amx_group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4), 204800, 8) };
 #undef FA__GROUP
 #define FA__GROUP FA__ATTN(__amx_group)
 #define FA__ISA FA__ISA_AVX512
@@ -56,10 +46,8 @@ enum {
 #undef FA__AMX
 #endif
 #endif
-#if !defined(FA__HAS_AMX)
-#define FA__HAS_AMX 0
-#endif
 #undef FA__GROUP
+#undef FA__FITTING
 
 FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
             "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
@@ -71,11 +59,22 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;
     double flops = 2.0 * (double)heads * a->seqlen_q * a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V);
     memset(job, 0, sizeof *job);
-    job->threads = fa__thread_count(a->threads, p->items, flops);
+    job->stack_bytes = sizeof(FA__ATTN(_cpu_base_shared));
     job->group = FA__ATTN(__group);
+    job->run = FA__ATTN(_cpu_base_work);
+    *schedule = "cpu";
+#if defined(FA__ISA_AVX2)
+    if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
+    else if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
 #if FA__HAS_AMX
-    if (fa__cpu_amx()) job->group = FA__ATTN(__amx_group);
+    if (fa__cpu_amx()) {
+        job->stack_bytes = sizeof(FA__ATTN(_cpu_amx_shared));
+        job->group = FA__ATTN(__amx_group);
+        job->run = FA__ATTN(_cpu_amx_work), *schedule = "cpu-amx";
+    }
 #endif
+#endif
+    job->threads = fa__thread_count(a->threads, p->items, flops);
     for (; job->group > 1; job->group--)
         if ((blocks + job->group - 1) / job->group * heads >= (int64_t)4 * job->threads || job->threads == 1) break;
     p->blocks_m = (int)((blocks + job->group - 1) / job->group);
@@ -83,16 +82,6 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     if (job->threads > (int64_t)p->items && p->items > 0) job->threads = (int)p->items;
     job->params = p;
     job->items = p->items;
-    job->stack_bytes = sizeof(FA__ATTN(_cpu_base_shared));
-    job->run = FA__ATTN(_cpu_base_work);
-    *schedule = "cpu";
-#if defined(FA__ISA_AVX2)
-    if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
-    else if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
-#if FA__HAS_AMX
-    if (fa__cpu_amx()) job->run = FA__ATTN(_cpu_amx_work), job->stack_bytes = sizeof(FA__ATTN(_cpu_amx_shared)), *schedule = "cpu-amx";
-#endif
-#endif
 }
 
 /** Attention forward; returns when o (and lse) are written. The stream is ignored. */

@@ -46,14 +46,6 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
 #define FA__EMPTY_THREADS 32
 #define FA__KEYLESS_THREADS 128
 
-/* Whether the schedule for every GPU has other tiles for those with 227 KB of shared memory: 32-bit types gain from them, FA_F32 not from 97 to 128. */
-#define FA__WITHIN(most) (FA_HEAD_DIM <= (most) && FA_HEAD_DIM_V <= (most))
-#if FA__HAS_80 && !FA__IS_HALF && !FA__WITHIN(64) && (FA_DTYPE == FA_TF32 || FA__WITHIN(96) || !FA__WITHIN(128)) && !FA__SIZED
-#define FA__HAS_AMPLE 1
-#else
-#define FA__HAS_AMPLE 0
-#endif
-#undef FA__WITHIN
 #if FA__HAS_80
 #define FA__AMPLE 0
 #define FA__VARIANT _sm80

@@ -37,6 +37,15 @@
 #define FA__WIDEST FA_HEAD_DIM_V
 #endif
 
+/* Whether the schedule for every GPU has other tiles, FA__AMPLE ones, for those with 227 KB of shared memory, in a kernel of their own. */
+#if FA__ARCH == 80 && !defined(FA__HAS_AMPLE)
+#if !FA__IS_HALF && FA__WIDEST > 64 && (FA_DTYPE == FA_TF32 || FA__WIDEST <= 96 || FA__WIDEST > 128) && !FA__SIZED
+#define FA__HAS_AMPLE 1
+#else
+#define FA__HAS_AMPLE 0
+#endif
+#endif
+
 /* Compiled for a GPU before sm_90, where the same instructions leave the compiler fewer registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define FA__BEFORE_90 1
@@ -144,8 +153,8 @@
 #endif
 #define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
-/* 32-bit types, for which there are two kernels where FA__AMPLE tiles, of GPUs with 227 KB of shared memory, are faster. They are
- * kept as halves, but land as floats, so that a row of Q takes as much room as a key of a tile. */
+/* 32-bit types, whose FA__AMPLE tiles are faster where there are any. They are kept as halves, but land as floats, so that a row
+ * of Q takes as much room as a key of a tile. */
 #elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
 #define FA__TABLE_WARPS 4
 #if FA__AMPLE && FA__WIDEST <= 96 /* 32 rows a warp; a block of 256 is 5 to 10% slower under a short diagonal, and up to 5% faster elsewhere */

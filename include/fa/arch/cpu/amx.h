@@ -7,23 +7,19 @@
 #define FA_ARCH_CPU_AMX_H
 
 #include <fa/arch/cpu/ops.h>
+#include <fa/arch/cpu/threads.h> /* syscall() */
 
 /* Whether the compiler and its assembler know it. clang checks assembly against the function's target, which it does not say with __AVX512F__. */
 #if defined(__x86_64__) && defined(__linux__) && FA__CPU_BF16 && \
     ((!defined(__clang__) && __GNUC__ >= 11) || defined(__AMX_BF16__) || defined(__AMXBF16__) || \
      (defined(__clang__) && __clang_major__ >= 12 && !defined(__AVX512F__)))
 #define FA__CPU_AMX 1
-#include <sys/syscall.h>
-#include <unistd.h>
 #else
 #define FA__CPU_AMX 0
 #endif
 
 /** @cond PRIVATE */
 #if FA__CPU_AMX
-#if !defined(__cplusplus) && !defined(__USE_MISC)
-extern long syscall(long number, ...); /* which glibc hides from -std=c11 */
-#endif
 /* Whether the processor has it and the system lets this process use it, which it has to be asked for once: it saves 8 KB more when it
  * switches threads (Linux, Documentation/arch/x86/xstate.rst). FA_CPU_ISA avx512 in the environment does without it. */
 static FA_UNUSED int fa__cpu_amx(void) {
@@ -33,8 +29,8 @@ static FA_UNUSED int fa__cpu_amx(void) {
     int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (fa__cpu_isa() != FA__ISA_AVX512 || (asked && strcmp(asked, "avx512") == 0)) return 0;
     if (has < 0) {
-        uint32_t a = 7, b = 0, c = 0, d = 0;
-        __asm__ volatile("cpuid" : "+a"(a), "+b"(b), "+c"(c), "+d"(d));
+        uint32_t a, d;
+        fa__cpuid_7(0, &a, &d);
         has = (d >> FA__AMX_BF16_BIT & 1) && (d >> FA__AMX_TILE_BIT & 1) && fa__cpu_rounds_bf16() &&
               syscall(SYS_arch_prctl, FA__ARCH_REQ_XCOMP_PERM, FA__XFEATURE_XTILE_DATA) == 0;
         __atomic_store_n(&known, has, __ATOMIC_RELAXED);

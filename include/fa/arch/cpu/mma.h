@@ -5,24 +5,6 @@
  * products, as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). 24 accumulators of
  * the 32 registers of AVX-512 and 12 of the 16 of AVX2 hide the latency of the multiply-add, and need fewer loads than
  * it has slots. FA_N is a multiple of 8, so six columns at a time leave 0, 2 or 4: fours make up for a 2. */
-#if defined(FA__PAIRED)
-#include <fa/arch/cpu/mma_amx.h>
-#define FA__ALL FA__MMA(__all)
-#define FA__OPERANDS uint32_t
-#else
-enum { FA__MMA(_ROWS) = FA_M, FA__MMA(_COLS) = FA_N };
-
-typedef struct FA__MMA(_acc) {
-    float x[FA_M * FA_N] __attribute__((__aligned__(64)));
-} FA__MMA(_acc);
-
-/* A fragment is the accumulator that it came from: [k][row], the layout of an A tile. */
-typedef struct FA__MMA(_a) {
-    const float *x;
-} FA__MMA(_a);
-#define FA__ALL FA__MMA(__panels)
-#define FA__OPERANDS float
-#endif
 
 FA__FN int FA__MMA(_row)(int thread, int r) {
     (void)thread;
@@ -34,7 +16,21 @@ FA__FN int FA__MMA(_col)(int thread, int c) {
 }
 FA__FN int FA__MMA(_col_offset)(int c) { return c; }
 
-#if !defined(FA__PAIRED)
+#if defined(FA__PAIRED)
+#define FA__OPERANDS uint32_t
+#include <fa/arch/cpu/mma_amx.h>
+#else
+#define FA__OPERANDS float
+enum { FA__MMA(_ROWS) = FA_M, FA__MMA(_COLS) = FA_N };
+
+typedef struct FA__MMA(_acc) {
+    float x[FA_M * FA_N] __attribute__((__aligned__(64)));
+} FA__MMA(_acc);
+
+/* A fragment is the accumulator that it came from: [k][row], the layout of an A tile. */
+typedef struct FA__MMA(_a) {
+    const float *x;
+} FA__MMA(_a);
 FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
 
 #define FA__VEC FA__CPU_OP(vec)
@@ -119,16 +115,15 @@ typedef void FA__MMA(__operand);
 /* C += A * B */
 FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int thread) {
     (void)thread;
-    FA__ALL(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 1);
+    FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 1);
 }
 /* C = A * B */
 FA__FN void FA__MMA(_product)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int thread) {
     (void)thread;
-    FA__ALL(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 0);
+    FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 0);
 }
 #undef FA__OPERAND_DATA
 #undef FA__OPERANDS
-#undef FA__ALL
 
 /* Writes the accumulator into an FA_OPERAND_A tile of FA_M x FA_N. */
 FA__FN void FA__MMA(_to_tile)(const FA__MMA(_acc) * acc, void *tile, int thread) {

@@ -1,7 +1,7 @@
 /* mma_amx.h: the part of cpu/mma.h for FA_BF16 in attention where there is AMX (amx.h): C[col * FA_M + row] as elsewhere on a CPU, so
  * that its tiles, of 16 columns by 16 rows, are those of a product of B's columns (left) and A's rows (right; tile_amx.h).
  *
- * Two by two tiles of C share what is loaded of A and B: four loads, of 8 cycles each, for four products of 16. */
+ * Two by two tiles of C share what is loaded of A and B: four loads for four products. */
 enum {
     FA__MMA(_ROWS) = FA_M,
     FA__MMA(_COLS) = (FA_N + 15) / 16 * 16, /* as V's columns are padded */
@@ -60,7 +60,8 @@ FA__FN void FA__MMA(__four)(float *c, const uint32_t *a, const uint32_t *b, int 
     if (wide && tall) FA__AMX_STORE(3, c + 16 * FA_M + 16, FA__LINE);
 }
 
-FA__FN void FA__MMA(__all)(float *c, const uint32_t *a, const uint32_t *b, int accumulate) {
+/* All of C. Most of it by a copy that knows that there are four tiles. */
+FA__FN void FA__MMA(__panels)(float *c, const uint32_t *a, const uint32_t *b, int accumulate) {
     enum { FA__COLUMNS_OF_C = FA__MMA(_COLS) };
     for (int n = 0; n < FA__COLUMNS_OF_C; n += 32)
         for (int m = 0; m < FA_M; m += 32) {

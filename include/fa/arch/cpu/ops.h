@@ -142,14 +142,22 @@ static FA_UNUSED int fa__cpu_isa(void) {
     return isa;
 }
 
+#if defined(__x86_64__)
+/* The registers eax and edx of subleaf `of` of the processor's leaf of extended features. */
+static inline FA_UNUSED void fa__cpuid_7(uint32_t of, uint32_t *eax, uint32_t *edx) {
+    uint32_t a = 7, b = 0, c = of, d = 0;
+    __asm__ volatile("cpuid" : "+a"(a), "+b"(b), "+c"(c), "+d"(d));
+    *eax = a, *edx = d;
+}
+#endif
 /* Whether AVX-512 code rounds to bf16 by one instruction. It takes subnormal numbers for 0, which are rounded in the other way. */
 static FA_UNUSED int fa__cpu_rounds_bf16(void) {
 #if defined(__x86_64__) && FA__CPU_BF16
     static int known = -1; /* written once: all threads read it all the time */
     int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (has < 0) {
-        uint32_t a = 7, b = 0, c = 1, d = 0;
-        __asm__ volatile("cpuid" : "+a"(a), "+b"(b), "+c"(c), "+d"(d));
+        uint32_t a, d;
+        fa__cpuid_7(1, &a, &d);
         has = (int)(a >> 5 & 1);
         __atomic_store_n(&known, has, __ATOMIC_RELAXED);
     }
