@@ -12,7 +12,7 @@ static void simulator_kernel(void) { simulator_body(); }
 
 template <class... P, class... A>
 static void simulator_launch(void (*kernel)(P...), unsigned blocks, unsigned threads, size_t shared_bytes, A... arguments) {
-    static char none[4096]; /* what the machine takes for the kernel's parameters */
+    static char none[2048]; /* what the machine takes for the kernel's parameters */
     void *parameters[1] = {none};
     simulator_body = [=] { kernel(arguments...); };
     const cudaError_t error = cudaLaunchKernel((const void *)simulator_kernel, dim3(blocks), dim3(threads), parameters, shared_bytes, 0);

@@ -27,7 +27,7 @@
 #include <vector>
 
 enum {
-    PARAMETER_BYTES = 4096,
+    PARAMETER_BYTES = MACHINE_MAJOR == 9 ? 2048 : 1024, /* copied for every thread of a block */
     THREADS = 1024,
     STACK_BYTES = 256 * 1024,
     PAGE = 4096,

@@ -109,22 +109,38 @@ FA__DEVICE void fa_sm80_ldmatrix_transposed(uint32_t *to, uint32_t address) {
 
 /* ---- products ---- */
 
+/* Two rows of 16 times two columns, and what there is already. Four sums at a time, each of which waits for itself. */
+static inline void simulated_dots(float *c, const float *a0, const float *a1, const float *b0, const float *b1, int accumulate) {
+    double c00 = accumulate ? c[0] : 0.0, c01 = accumulate ? c[1] : 0.0, c10 = accumulate ? c[2] : 0.0, c11 = accumulate ? c[3] : 0.0;
+    for (int k = 0; k < 16; k++) {
+        const double x0 = a0[k], x1 = a1[k], y0 = b0[k], y1 = b1[k];
+        c00 += x0 * y0, c01 += x0 * y1, c10 += x1 * y0, c11 += x1 * y1;
+    }
+    c[0] = (float)c00, c[1] = (float)c01, c[2] = (float)c10, c[3] = (float)c11;
+}
 /* A lane's four elements of C, from what the lanes have of A (words 0 to 3, of rows g and g + 8, two columns of 16 each) and of B (4 and 5). */
 template <float (*WIDEN)(uint16_t)> static inline void simulated_mma16(float *c0, float *c1, float *c2, float *c3, const uint32_t *a, uint32_t b0, uint32_t b1) {
     const uint32_t own[6] = {a[0], a[1], a[2], a[3], b0, b1};
     const machine_words *all = machine_share(own, 6);
     const int lane = machine_lane(), row = lane / 4 * 4, col = lane % 4 * 8; /* the first of the lanes that have them */
-    float *const c[4] = {c0, c1, c2, c3};
-    for (int i = 0; i < 4; i++) {
-        double sum = *c[i];
+    float of_a[2][16], of_b[2][16];
+    for (int i = 0; i < 2; i++)
         for (int k = 0; k < 16; k++) {
-            const uint32_t of_a = all[row + k % 8 / 2].word[k / 8 * 2 + i / 2], of_b = all[col + i % 2 * 4 + k % 8 / 2].word[4 + k / 8];
-            sum += (double)WIDEN((uint16_t)(of_a >> k % 2 * 16)) * WIDEN((uint16_t)(of_b >> k % 2 * 16));
+            of_a[i][k] = WIDEN((uint16_t)(all[row + k % 8 / 2].word[k / 8 * 2 + i] >> k % 2 * 16));
+            of_b[i][k] = WIDEN((uint16_t)(all[col + i * 4 + k % 8 / 2].word[4 + k / 8] >> k % 2 * 16));
         }
-        *c[i] = (float)sum;
-    }
+    float c[4] = {*c0, *c1, *c2, *c3};
+    simulated_dots(c, of_a[0], of_a[1], of_b[0], of_b[1], 1);
+    *c0 = c[0], *c1 = c[1], *c2 = c[2], *c3 = c[3];
 }
-static inline float simulated_f16(uint16_t x) { return fa_f16_to_float(x); }
+/* All of them, which computed for each product would take half of a test's time. */
+static const struct simulated_f16_table {
+    float of[1 << 16];
+    simulated_f16_table() {
+        for (int x = 0; x < 1 << 16; x++) of[x] = fa_f16_to_float((uint16_t)x);
+    }
+} simulated_all_f16;
+static inline float simulated_f16(uint16_t x) { return simulated_all_f16.of[x]; }
 static inline float simulated_bf16(uint16_t x) { return fa_bf16_to_float(x); }
 FA__DEVICE void fa_sm80_mma_bf16(float *c0, float *c1, float *c2, float *c3, const uint32_t *a, uint32_t b0, uint32_t b1) {
     simulated_mma16<simulated_bf16>(c0, c1, c2, c3, a, b0, b1);

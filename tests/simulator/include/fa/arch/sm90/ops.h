@@ -55,19 +55,24 @@ FA__DEVICE void fa_sm90_wgmma_commit(void) { machine_products_commit(); }
 FA__DEVICE void fa_sm90_wgmma_wait(int pending) { machine_products_wait(pending < 0 ? 0 : pending > 2 ? 2 : pending); }
 FA__DEVICE uint64_t fa_sm90_descriptor(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
-/* Element (row, k) of an operand whose rows run along k, or, `along_rows`, (k, row) of one whose rows run along the other side, where its
- * descriptor says. */
-FA__DEVICE uint16_t simulated_element(uint64_t descriptor, int along_rows, int row, int k) {
+/* Where the descriptor of an operand says that its element (row, k) is, if rows run along k; (k, row), if they run along the other side
+ * (`along_rows`). There follow those along the row up to the next multiple of 8. */
+FA__DEVICE const uint16_t *simulated_elements(uint64_t descriptor, int along_rows, int row, int k) {
     const uint32_t low = (uint32_t)descriptor, high = (uint32_t)(descriptor >> 32);
     const uint32_t start = (low & 0x3FFFu) << 4, leading = (low >> 16 & 0x3FFFu) << 4, group = (high & 0x3FFFu) << 4;
     uint32_t at;
-    uint16_t x;
     if (high >> 30 == 0) at = start + (uint32_t)(row / 8) * group + (uint32_t)(row % 8 * 16) + (uint32_t)(k / 8) * leading + (uint32_t)(k % 8 * 2);
     else if (along_rows) at = start + (uint32_t)(row / 64) * leading + (uint32_t)(k / 8) * group + (uint32_t)(k % 8 * 128 + row % 64 * 2);
     else at = start + (uint32_t)(row / 8) * group + (uint32_t)(row % 8 * 128 + k * 2);
     if (high >> 30) at ^= (at >> 7 & 7) << 4;
-    memcpy(&x, machine_at(at, 2), 2);
-    return x;
+    return (const uint16_t *)(const void *)machine_at(at, 2);
+}
+/* The 16 elements along k of a row. */
+template <float (*WIDEN)(uint16_t)> static void simulated_row(float *to, uint64_t descriptor, int row) {
+    for (int k = 0; k < 16; k += 8) {
+        const uint16_t *from = simulated_elements(descriptor, 0, row, k);
+        for (int i = 0; i < 8; i++) to[k + i] = WIDEN(from[i]);
+    }
 }
 /* A thread's two rows of d (64 x n) = a (64 x 16) b (16 x n), plus d if `accumulate`: `held` has its part of a, if that is in registers. */
 template <float (*WIDEN)(uint16_t)>
@@ -77,19 +82,19 @@ static void simulated_wgmma(int n, int along_rows, float *d, uint64_t a, const u
     if (held) memcpy(rows, machine_share(held, 4) + lane / 4 * 4, sizeof rows);
     const int in_registers = held != NULL;
     machine_product([=] {
-        float left[2][16];
-        for (int r = 0; r < 2; r++)
-            for (int k = 0; k < 16; k++)
-                left[r][k] = WIDEN(in_registers ? (uint16_t)(rows[k % 8 / 2].word[k / 8 * 2 + r] >> k % 2 * 16) : simulated_element(a, 0, first + 8 * r, k));
-        for (int c = 0; c < n / 4; c++) {
-            const int col = c / 2 * 8 + lane % 4 * 2 + c % 2;
-            float *const to = d + c / 2 * 4 + c % 2;
-            double sum[2] = {accumulate ? to[0] : 0.0, accumulate ? to[2] : 0.0};
-            for (int k = 0; k < 16; k++) {
-                const float right = WIDEN(simulated_element(b, along_rows, col, k));
-                sum[0] += (double)left[0][k] * right, sum[1] += (double)left[1][k] * right;
+        float left[2][16], *to = d;
+        for (int r = 0; r < 2; r++) {
+            if (!in_registers) simulated_row<WIDEN>(left[r], a, first + 8 * r);
+            for (int k = 0; in_registers && k < 16; k++) left[r][k] = WIDEN((uint16_t)(rows[k % 8 / 2].word[k / 8 * 2 + r] >> k % 2 * 16));
+        }
+        for (int first_col = lane % 4 * 2; first_col < n; first_col += 8, to += 4) {
+            float right[2][16];
+            for (int k = 0; along_rows && k < 16; k++) {
+                const uint16_t *from = simulated_elements(b, 1, first_col, k);
+                right[0][k] = WIDEN(from[0]), right[1][k] = WIDEN(from[1]);
             }
-            to[0] = (float)sum[0], to[2] = (float)sum[1];
+            for (int c = 0; !along_rows && c < 2; c++) simulated_row<WIDEN>(right[c], b, first_col + c);
+            simulated_dots(to, left[0], left[1], right[0], right[1], accumulate);
         }
     });
 }
