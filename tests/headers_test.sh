@@ -170,7 +170,7 @@ done
 # And lower-case ones: Qt's keywords, minima and maxima, attributes under short names. (Headers of the system do not expect these, so they come
 # first; nor do those that nvcc includes behind the program, which has Qt's alone.)
 own() { # MACRO...: all headers, in a program with these and Qt's
-    printf '#include <fa/fa.h>\n#include <fa/kernel/check.h>\n#if !defined(__CUDACC__)\n#include <fa/arch/cpu/threads.h>\n#endif\n'
+    printf '#include <fa/fa.h>\n#include <fa/kernel/attention_check.h>\n#if !defined(__CUDACC__)\n#include <fa/arch/cpu/threads.h>\n#endif\n'
     for macro in 'slots' 'signals public' 'emit' 'foreach(a, b) for (a : b)' "$@"; do echo "#define $macro"; done
     cat "$work/all.c"
 }

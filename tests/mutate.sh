@@ -108,7 +108,7 @@ if [ "$1" = --one ]; then
         fa.h) suites="types masks forward contracts primitives" ;;
         mask.h | score.h) suites="masks forward contracts" ;;
         math.h) suites="primitives swiglu" ;;
-        kernel/check.h) suites="contracts rope forward" ;;
+        kernel/check.h | kernel/attention_check.h) suites="contracts rope forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row*.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;
         arch/cpu/ops.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives" ;;
         arch/cpu/*_amx.h)

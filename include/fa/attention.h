@@ -54,7 +54,7 @@
  * pays where they take unequal time.
  */
 #include <fa/fa.h>
-#include <fa/kernel/check.h>
+#include <fa/kernel/attention_check.h>
 #include <fa/kernel/divider.h>
 #include <fa/kernel/soft_cap.h>
 #include <fa/mask.h>
@@ -130,7 +130,7 @@ static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
 }
 
 /* Checks the arguments and derives the parameters, for blocks of block_m queries. */
-static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p, int block_m) {
+FA__CALLED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p, int block_m) {
     static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT), FA_DTYPE,
                                           FA__MASK_NEEDS | FA__SCORE_NEEDS, FA__HAS_USER};
     fa_status status = fa__check_attention(&instance, args);
@@ -161,7 +161,7 @@ static FA_UNUSED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA
 }
 
 /* The part of NAME_plan() that all architectures share. */
-static FA_UNUSED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, int block_m, int block_n, int stages, int warps) {
+FA__CALLED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, int block_m, int block_n, int stages, int warps) {
     memset(plan, 0, sizeof *plan);
     plan->block_m = block_m;
     plan->block_n = block_n;

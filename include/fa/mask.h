@@ -197,10 +197,15 @@ FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smalle
     ids->lowest = fa__min(fa__min(a, b), ids->lowest);
     ids->highest = fa__max(fa__max(a, b), ids->highest);
 }
-FA_HOOK fa__ids fa__ids_of(const int *ids, fa_range at) {
+#if defined(__CUDACC__)
+FA_HOOK
+#else /* once for all kernels of a program: it takes long to compile */
+static __attribute__((FA__NOINLINE, __unused__))
+#endif
+fa__ids fa__ids_of(const int *ids, fa_range at) {
     fa__ids of = {INT32_MAX, INT32_MIN};
     int i = at.begin;
-    /* Many loads at once: on a GPU a single thread reads the ids, and waits for every load. */
+#if defined(__CUDA_ARCH__) /* A single thread reads the ids, and waits for every load: many of them at once. */
     for (; i < at.end && (uintptr_t)(ids + i) % 16 != 0; i++) {
         int id = fa__load_int(ids + i);
         fa__ids_add(&of, id, id);
@@ -210,6 +215,7 @@ FA_HOOK fa__ids fa__ids_of(const int *ids, fa_range at) {
         for (int j = 0; j < 8; j++) many[j] = ((const fa__four_ints *)(const void *)(ids + i))[j];
         for (int j = 0; j < 32; j += 2) fa__ids_add(&of, many[j / 4].x[j % 4], many[j / 4].x[j % 4 + 1]);
     }
+#endif
     for (; i < at.end; i++) {
         int id = fa__load_int(ids + i);
         fa__ids_add(&of, id, id);

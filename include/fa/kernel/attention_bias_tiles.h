@@ -11,12 +11,12 @@ enum { /* in the layout of tiles (arch/sm90/layout.h) */
 };
 
 /* Whether the copy engine can bring it. */
-static FA_UNUSED int FA__LOOP(_bias_mappable)(const FA__PARAMS *p) {
+FA__CALLED int FA__LOOP(_bias_mappable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     return (uintptr_t)a->bias % 16 == 0 && fa__mappable_stride(a->bias_stride_query, a->seqlen_q) &&
            fa__mappable_stride(a->bias_stride_head, a->heads) && fa__mappable_stride(a->bias_stride_batch, a->batch);
 }
-static FA_UNUSED fa_status FA__LOOP(_bias_map)(fa_tensor_map *map, const FA__PARAMS *p) {
+FA__CALLED fa_status FA__LOOP(_bias_map)(fa_tensor_map *map, const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     const fa_tensor bias = {(void *)(uintptr_t)a->bias, a->bias_stride_batch, a->bias_stride_head, a->bias_stride_query};
     return fa__tensor_map(FA__STR(FA__ATTN()) ": bias", map, FA_DTYPE, bias, a->batch, a->heads, a->seqlen_q, a->seqlen_k, FA_BLOCK_M);

@@ -13,7 +13,6 @@ enum { FA__ATTN(__group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V
  * compile. Documents are outlined first, by the smallest and the largest id of these queries, and of these keys, once for all tiles that
  * share them. */
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
-static __attribute__((FA__NOINLINE, __unused__)) fa__ids FA__ATTN(__outline)(const int *ids, fa_range at) { return fa__ids_of(ids, at); }
 static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
     return fa__document_class(*box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
 }

@@ -170,7 +170,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
     fa__ids of_queries[FA__GROUP];
     for (int i = 0; i < blocks; i++)
-        if (tiles.begin < tiles.end) of_queries[i] = FA__ATTN(__outline)(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
+        if (tiles.begin < tiles.end) of_queries[i] = fa__ids_of(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
 #elif FA__MASK_IS_OWN /* whose class of a tile may not tell what its keys do */
     fa_range seen[FA__GROUP];
     for (int i = 0; i < blocks; i++) seen[i] = FA__ATTN(__keys)(p, FA__LOOP(_block)(box, i));
@@ -181,7 +181,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         box.keys.begin = tile * FA_BLOCK_N;
         box.keys.end = a->seqlen_k - box.keys.begin < FA_BLOCK_N ? a->seqlen_k : box.keys.begin + FA_BLOCK_N;
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
-        const fa__ids of_keys = FA__ATTN(__outline)(fa__document_keys(box), box.keys);
+        const fa__ids of_keys = fa__ids_of(fa__document_keys(box), box.keys);
 #endif
         for (int i = 0; i < blocks; i++) {
             fa_box part = FA__LOOP(_block)(box, i);

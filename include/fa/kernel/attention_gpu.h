@@ -102,7 +102,7 @@ static FA_UNUSED int FA__ATTN(_sm90_is_long)(const FA__PARAMS *p) {
 #endif
 
 /* Whether this schedule can run on the current device: 1 or 0; -1 if it must (FA_ARCH 90) and cannot, with *status. */
-static FA_UNUSED int FA__ATTN(_sm90_usable)(fa_status *status) {
+FA__CALLED int FA__ATTN(_sm90_usable)(fa_status *status) {
     struct cudaFuncAttributes kernel;
     int device, major = 0;
     cudaError_t error = cudaGetDevice(&device);
@@ -160,7 +160,7 @@ static __global__ void FA__ATTN(__count_kernel)(const __grid_constant__ FA__ATTN
     fa_sm80_add_to(&FA__ATTN(__counts)[0], visited);
     fa_sm80_add_to(&FA__ATTN(__counts)[1], masked);
 }
-static FA_UNUSED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan) {
+FA__CALLED fa_status FA__ATTN(__count_tiles)(FA__PARAMS *p, fa_plan *plan) {
     const char *name = FA__STR(FA__ATTN());
     static char busy; /* threads of the host take turns with the counters */
     unsigned long long counts[2] = {0, 0};

@@ -23,7 +23,7 @@ enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
 enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes) };
 #endif
 
-static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
+FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__PARAMS p;
     fa_status status = FA__ATTN(__prepare)(args, &p, FA_BLOCK_M);
     if (status != FA_OK || p.items == 0) return status;
@@ -33,7 +33,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), p.items, FA_WARPS * 32, sizeof(FA__LOOP(_shared)),
                       FA__LOOP(_less_shared), &p, stream);
 }
-static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
+FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
     if (status != FA_OK || !plan) return status;
     const int small = FA_STAGES > 1 && fa__is_small((const void *)FA__LOOP(_kernel));

@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(FA__KEYLESS_THREADS) FA__ATTN(__keyless
 #endif
 
 /* Whether maps of the tensors can be made. */
-static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
+FA__CALLED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     const char *const name[] = {FA__STR(FA__ATTN()) ": q", FA__STR(FA__ATTN()) ": o", FA__STR(FA__ATTN()) ": k", FA__STR(FA__ATTN()) ": v"};
     const fa_tensor *const mapped[] = {&a->q, &a->o, &a->k, &a->v};
@@ -55,7 +55,7 @@ static FA_UNUSED fa_status FA__LOOP(_mappable)(const FA__PARAMS *p) {
 }
 
 /* Thread blocks of a launch: persistent, one on each multiprocessor. */
-static FA_UNUSED uint32_t FA__LOOP(_blocks_of)(const FA__PARAMS *p, fa_status *status) {
+FA__CALLED uint32_t FA__LOOP(_blocks_of)(const FA__PARAMS *p, fa_status *status) {
     int device, processors = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -63,7 +63,7 @@ static FA_UNUSED uint32_t FA__LOOP(_blocks_of)(const FA__PARAMS *p, fa_status *s
     return p->args.seqlen_k == 0 || p->items < (uint32_t)processors ? p->items : (uint32_t)processors; /* without keys they are not persistent */
 }
 
-static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
+FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
     FA__LOOP(_launch) launch;
     fa_status status = FA__ATTN(__prepare)(args, &launch.p, FA_BLOCK_M);
     if (status != FA_OK || launch.p.items == 0) return status;
@@ -93,7 +93,7 @@ static FA_UNUSED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads),
                       sizeof(FA__LOOP(_shared)), sizeof(FA__LOOP(_shared)), &launch, stream);
 }
-static FA_UNUSED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
+FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
     if (status != FA_OK) return status;
 #if FA__COUNTED

@@ -100,7 +100,7 @@ static FA_UNUSED int FA__ATTN(__shares_bias)(const fa_attention_args *a) {
 }
 
 /* Derives the order of the work items, and their number, from p->blocks_m. */
-static FA_UNUSED void FA__ATTN(__order)(FA__PARAMS *p) {
+FA__CALLED void FA__ATTN(__order)(FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;
     p->items = (uint32_t)(blocks * heads);

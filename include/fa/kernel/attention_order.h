@@ -39,7 +39,7 @@ static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
     return FA__MASK_NEEDS & FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
 #endif
 }
-static FA_UNUSED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {
+FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {
     uint32_t heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
     int spread = FA__LOOP(_spread)(p);
     order->even = spread == FA__LOOP(_alike);

@@ -112,7 +112,7 @@ FA__CALLED int fa__is_ample(const void *kernel) {
 
 /* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
  * for a GPU that has little (kernel/attention_loop_choices.h). */
-static inline FA_UNUSED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
+FA__CALLED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
                                              size_t less_bytes, void *params, fa_stream stream) {
     int device, most, capability = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);

@@ -19,7 +19,7 @@ static inline FA_UNUSED int fa__mappable_stride(int64_t stride, int size) {
     return size <= 1 || (stride >= 0 && stride % 8 == 0 && stride < (int64_t)1 << 39);
 }
 /* Whether a map of the tensor can be made. */
-static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch, int heads, int seqlen) {
+FA__CALLED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch, int heads, int seqlen) {
     if (batch < 1 || heads < 1 || seqlen < 1)
         return FA__FAIL(FA_ERROR_ARGUMENT,
                         "%s: a tensor map of %d batches, %d heads and %d rows: each must be 1 or more", name, batch,
@@ -44,7 +44,7 @@ static inline FA_UNUSED fa_status fa__mappable(const char *name, fa_tensor tenso
  * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. The driver's function is found through the
  * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
  * cuTensorMapEncodeTiled). */
-static inline FA_UNUSED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
+FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
                                                  int batch, int heads, int seqlen, int cols, int box_rows) {
     enum {
         FA__FLOAT16 = 6,
