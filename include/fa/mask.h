@@ -199,7 +199,7 @@ FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smalle
 }
 #if defined(__CUDACC__)
 FA_HOOK
-#else /* once for all kernels of a program: it takes long to compile */
+#else /* not inlined, which would take long to compile */
 static __attribute__((FA__NOINLINE, __unused__))
 #endif
 fa__ids fa__ids_of(const int *ids, fa_range at) {
