@@ -124,6 +124,12 @@ for by in cc clang c++; do
     attention '#define FA_USER_ARGS struct unknown'; names $by "FA_USER_ARGS of a struct that is not known" "unknown"
     attention 'struct big { char bytes[5000]; };' '#define FA_USER_ARGS struct big'
     rejects $by "FA_USER_ARGS of 5000 bytes" "bad: FA_USER_ARGS is too large"
+    attention '#define FA_BLOCK_M 1024' '#define FA_BLOCK_N 1024'
+    rejects $by "tiles of 1024 queries and keys" "bad: the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB"
+    if echo '#include <fa/arch/cpu/amx.h>' >"$work/case.c" && compile $by -E && grep -q 'fa__cpu_amx(void)' "$work/log"; then
+        attention '!dtype' '#define FA_DTYPE FA_BF16' '!dim' '#define FA_HEAD_DIM 8' '#define FA_BLOCK_M 1024' '#define FA_BLOCK_N 208'
+        rejects $by "tiles that are too large for AMX alone" "bad: with AMX the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB"
+    fi
 done
 attention; rejects cc "-ffast-math" "compile without -ffast-math" -ffast-math
 attention; rejects cc "-ffinite-math-only" "compile without -ffast-math, -ffinite-math-only and -Ofast" -ffinite-math-only

@@ -233,6 +233,9 @@ grep -rnE '(^|[^_a-z])asm *(volatile *)?\(|__((sync|shfl_|reduce_|match_|cvta)[a
     "$INCLUDE/fa" | grep -vE '/arch/[a-z0-9]+/(ops|wgmma|math|convert)\.h:|\.h:[0-9]+: \*' >"$work/log"
 [ ! -s "$work/log" ]
 ok $? "no instruction outside fa/arch/NAME/ops.h, math.h and convert.h" "$work/log"
+grep -rn '__asm__' "$INCLUDE/fa" | grep -vE '/arch/cpu/(ops(_[a-z0-9]+)?|isa|amx)\.h:|/attention_cpu_worker\.h:[0-9]+: .*__asm__( volatile)?\(""' >"$work/log"
+[ ! -s "$work/log" ]
+ok $? "no instruction of the CPU outside fa/arch/cpu/ops*.h, isa.h and amx.h" "$work/log"
 
 # FA_API static: no warning of the functions that the file does not call.
 {

@@ -50,6 +50,10 @@ enum { FA__ATTN(__amx_group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HE
 
 FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
             "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
+#if FA__HAS_AMX /* whose groups are larger; one message is enough */
+FA__REQUIRE(sizeof(FA__ATTN(_cpu_amx_shared)) <= 1 << 20 || sizeof(FA__ATTN(_cpu_base_shared)) > 1 << 20,
+            "with AMX the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
+#endif
 
 /* What is to be done, and by how many threads: p's blocks are put into groups, as large as leaves every thread a few.
  * The result depends on neither. */

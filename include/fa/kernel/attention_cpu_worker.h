@@ -1,7 +1,7 @@
 /* attention_cpu_worker.h: the schedule of the forward on one core, for the instruction set FA__ISA.
  *
  * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is
- * brought into the core's cache once, as floats, for all blocks of the group that the mask lets see it; S lives in the
+ * brought into the core's cache once, as floats (for AMX as FA_BF16), for all blocks of the group that the mask lets see it; S lives in the
  * L1 cache between its product, the softmax and the next product. A core computes as it loads: there is
  * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
 

@@ -55,7 +55,7 @@
 
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:
- * 270 KB at most, together with the blocks that share them (attention_cpu.h). */
+ * 277 KB at most, together with the blocks that share them (attention_cpu.h). */
 #define FA__TABLE_M 64
 #if FA__WIDEST <= 192 || FA_DTYPE == FA_BF16 /* AMX takes 32 keys at a time: 1.2 times as fast at 256, and vectors 1.01 */
 #define FA__TABLE_N 64
@@ -229,7 +229,7 @@ FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__ST
 #define FA_STAGES FA__TABLE_STAGES
 #endif
 /* At most 1024: a band is asked for its keys that far outside a tile (attention_scores.h), and a tile may end that far
- * beyond the last query or key (check.h). */
+ * beyond the last query or key (attention_check.h). */
 #if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M + 0 > 1024 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
 FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
 #undef FA_BLOCK_M

@@ -60,7 +60,7 @@
 #define FA__COLUMNS_LATE (FA__GROUPS < 3)
 
 /* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins so many of them while
- * P V runs that it spills. 3 to 9% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
+ * P V runs that it spills. Up to 10% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
 #define FA__APART (FA__GROUPS == 3 && !FA__HAS_SCORE && (FA_HEAD_DIM_V <= 40 || FA_BLOCK_N < 128))
 
 /* Whether weights under a soft cap are computed by a polynomial (attention_soft_cap.h). The larger the head dimension, the more of tanh products
