@@ -67,17 +67,17 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
 /* Of an array that is gone through in vectors: none lies across two lines. */
 #define FA__CPU_ALIGNED __attribute__((__aligned__(64)))
 
-#include <fa/arch/cpu/ops_base.h>
 #define FA__ISA FA__ISA_BASE
+#include <fa/arch/cpu/ops_base.h>
 #include <fa/arch/cpu/vector.h>
 #undef FA__ISA
 #if defined(FA__ISA_AVX2)
-#include <fa/arch/cpu/ops_avx2.h>
 #define FA__ISA FA__ISA_AVX2
+#include <fa/arch/cpu/ops_avx2.h>
 #include <fa/arch/cpu/vector.h>
 #undef FA__ISA
-#include <fa/arch/cpu/ops_avx512.h>
 #define FA__ISA FA__ISA_AVX512
+#include <fa/arch/cpu/ops_avx512.h>
 #include <fa/arch/cpu/vector.h>
 #undef FA__ISA
 #endif

@@ -7,43 +7,14 @@ FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_splat_1(float x) {
     fa_cpu_vec_1 v = {x, x, x, x, x, x, x, x};
     return v;
 }
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_fma_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b, fa_cpu_vec_1 c) {
-    __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
-    return c;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_horner_1(fa_cpu_vec_1 p, fa_cpu_vec_1 x, fa_cpu_vec_1 c) {
-    __asm__("vfmadd213ps %2, %1, %0" : "+x"(p) : "x"(x), "xm"(c));
-    return p;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_max_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    __asm__("vmaxps %1, %0, %0" : "+x"(a) : "x"(b));
-    return a;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_max16_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    __asm__("vpmaxsw %1, %0, %0" : "+x"(a) : "x"(b));
-    return a;
-}
+#define FA__REGISTER "x"
+#include <fa/arch/cpu/ops_avx.h>
+#undef FA__REGISTER
 FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_pieces_1(const float *from, int64_t stride) {
     fa_cpu_vec_1 v;
     __asm__("vmovups %1, %x0" : "=x"(v) : "m"(*(const fa_cpu_any_0 *)from));
     __asm__("vinsertf128 $1, %1, %0, %0" : "+x"(v) : "m"(*(const fa_cpu_any_0 *)(from + 4 * stride)));
     return v;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_low_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    __asm__("vunpcklps %1, %0, %0" : "+x"(a) : "x"(b));
-    return a;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_high_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    __asm__("vunpckhps %1, %0, %0" : "+x"(a) : "x"(b));
-    return a;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_low2_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    __asm__("vunpcklpd %1, %0, %0" : "+x"(a) : "x"(b));
-    return a;
-}
-FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_high2_1(fa_cpu_vec_1 a, fa_cpu_vec_1 b) {
-    __asm__("vunpckhpd %1, %0, %0" : "+x"(a) : "x"(b));
-    return a;
 }
 FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_of_f16_1(const fa_f16 *from) {
     fa_cpu_vec_1 v;

@@ -7,22 +7,9 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_splat_2(float x) {
     fa_cpu_vec_2 v = {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
     return v;
 }
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fma_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b, fa_cpu_vec_2 c) {
-    __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
-    return c;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_horner_2(fa_cpu_vec_2 p, fa_cpu_vec_2 x, fa_cpu_vec_2 c) {
-    __asm__("vfmadd213ps %2, %1, %0" : "+v"(p) : "v"(x), "vm"(c));
-    return p;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_max_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
-    __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_max16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
-    __asm__("vpmaxsw %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
-}
+#define FA__REGISTER "v"
+#include <fa/arch/cpu/ops_avx.h>
+#undef FA__REGISTER
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_top16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
     __asm__("vpmaxuw %1, %0, %0" : "+v"(a) : "v"(b));
     return a;
@@ -34,22 +21,6 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pieces_2(const float *from, int64_t stride
     __asm__("vinsertf32x4 $2, %1, %0, %0" : "+v"(v) : "m"(*(const fa_cpu_any_0 *)(from + 8 * stride)));
     __asm__("vinsertf32x4 $3, %1, %0, %0" : "+v"(v) : "m"(*(const fa_cpu_any_0 *)(from + 12 * stride)));
     return v;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_low_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
-    __asm__("vunpcklps %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_high_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
-    __asm__("vunpckhps %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_low2_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
-    __asm__("vunpcklpd %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
-}
-FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_high2_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
-    __asm__("vunpckhpd %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_f16_2(const fa_f16 *from) {
     fa_cpu_vec_2 v;

@@ -109,10 +109,10 @@ FA__DEVICE void fa_sm80_ldmatrix_transposed(uint32_t *to, uint32_t address) {
 
 /* ---- products ---- */
 
-/* Two rows of 16 times two columns, and what there is already. Four sums at a time, each of which waits for itself. */
-static inline void simulated_dots(float *c, const float *a0, const float *a1, const float *b0, const float *b1, int accumulate) {
+/* Two rows of `depth` times two columns, and what there is already. Four sums at a time, each of which waits for itself. */
+static inline void simulated_dots(float *c, const float *a0, const float *a1, const float *b0, const float *b1, int depth, int accumulate) {
     double c00 = accumulate ? c[0] : 0.0, c01 = accumulate ? c[1] : 0.0, c10 = accumulate ? c[2] : 0.0, c11 = accumulate ? c[3] : 0.0;
-    for (int k = 0; k < 16; k++) {
+    for (int k = 0; k < depth; k++) {
         const double x0 = a0[k], x1 = a1[k], y0 = b0[k], y1 = b1[k];
         c00 += x0 * y0, c01 += x0 * y1, c10 += x1 * y0, c11 += x1 * y1;
     }
@@ -130,7 +130,7 @@ template <float (*WIDEN)(uint16_t)> static inline void simulated_mma16(float *c0
             of_b[i][k] = WIDEN((uint16_t)(all[col + i * 4 + k % 8 / 2].word[4 + k / 8] >> k % 2 * 16));
         }
     float c[4] = {*c0, *c1, *c2, *c3};
-    simulated_dots(c, of_a[0], of_a[1], of_b[0], of_b[1], 1);
+    simulated_dots(c, of_a[0], of_a[1], of_b[0], of_b[1], 16, 1);
     *c0 = c[0], *c1 = c[1], *c2 = c[2], *c3 = c[3];
 }
 /* All of them, which computed for each product would take half of a test's time. */
@@ -156,14 +156,15 @@ FA__DEVICE void fa_sm80_mma_tf32(float *d, int stride, const uint32_t *a, const 
     const uint32_t own[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
     const machine_words *all = machine_share(own, 6);
     const int lane = machine_lane(), row = lane / 4 * 4, col = lane % 4 * 8;
-    for (int i = 0; i < 4; i++) {
-        float *to = &d[i / 2 * stride + i % 2];
-        double sum = accumulate ? *to : 0.0;
-        for (int k = 0; k < 8; k++)
-            sum += (double)fa__from_bits(all[row + k % 4].word[k / 4 * 2 + i / 2] & 0xFFFFE000u) *
-                   fa__from_bits(all[col + i % 2 * 4 + k % 4].word[4 + k / 4] & 0xFFFFE000u);
-        *to = (float)sum;
-    }
+    float of_a[2][8], of_b[2][8];
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 8; k++) {
+            of_a[i][k] = fa__from_bits(all[row + k % 4].word[k / 4 * 2 + i] & 0xFFFFE000u);
+            of_b[i][k] = fa__from_bits(all[col + i * 4 + k % 4].word[4 + k / 4] & 0xFFFFE000u);
+        }
+    float c[4] = {d[0], d[1], d[stride], d[stride + 1]};
+    simulated_dots(c, of_a[0], of_a[1], of_b[0], of_b[1], 8, accumulate);
+    d[0] = c[0], d[1] = c[1], d[stride] = c[2], d[stride + 1] = c[3];
 }
 
 #include <fa/arch/sm80/composed.h>

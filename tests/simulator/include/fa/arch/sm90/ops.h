@@ -94,7 +94,7 @@ static void simulated_wgmma(int n, int along_rows, float *d, uint64_t a, const u
                 right[0][k] = WIDEN(from[0]), right[1][k] = WIDEN(from[1]);
             }
             for (int c = 0; !along_rows && c < 2; c++) simulated_row<WIDEN>(right[c], b, first_col + c);
-            simulated_dots(to, left[0], left[1], right[0], right[1], accumulate);
+            simulated_dots(to, left[0], left[1], right[0], right[1], 16, accumulate);
         }
     });
 }
