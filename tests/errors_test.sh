@@ -388,6 +388,10 @@ for stages in 0 5; do
 done
 hopper '#define FA_STAGES 1' '#define FA_BLOCK_M 192' '#define FA_HEAD_DIM_V 256' '#define FA_BLOCK_N 16'
 rejects nvcc "FA_ARCH 90 with more registers than three warpgroups have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 192, FA_BLOCK_N 16 and FA_HEAD_DIM_V 256: choose" $arch
+hopper '!dim' '#define FA_HEAD_DIM 64' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 96' '#define FA_WARPS 16'
+rejects nvcc "FA_ARCH 90 with more registers than two teams have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 128, FA_BLOCK_N 96 and FA_HEAD_DIM_V 64: choose" $arch
+hopper '!dim' '#define FA_HEAD_DIM 32' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 80' '#define FA_WARPS 16'; accepts nvcc "FA_ARCH 90 with two teams" $arch
+hopper '#define FA_BLOCK_M 64' '#define FA_WARPS 8'; rejects nvcc "FA_ARCH 90 with two teams of 64 queries" ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS" $arch
 attention '#define FA_BLOCK_M 528'; rejects nvcc "FA_BLOCK_M 528" "bad: FA_BLOCK_M, the queries of a tile, is 528: beyond 512 a multiple of 32 is needed" $arch
 attention '!dim' '#define FA_HEAD_DIM 16' '#define FA_BLOCK_M 768'; accepts nvcc "FA_BLOCK_M 768, 24 warps" $arch
 attention '#define FA_BLOCK_M 48'; accepts nvcc "FA_BLOCK_M 48, three warps" $arch

@@ -36,7 +36,7 @@
  * | FA_SUB        | no       |                  | second part of the prefix; FA_NAME, FA_DTYPE, FA_ARCH and FA_USER_ARGS stay defined |
  * | FA_BLOCK_M    | no       | tuned            | queries per tile: a multiple of 16 up to 1024; on GPUs 16 or 32 per warp; with FA_ARCH 90: 64, 128 or 192 |
  * | FA_BLOCK_N    | no       | tuned            | keys per tile: a multiple of 16 up to 1024; with FA_ARCH 90: up to 256 |
- * | FA_WARPS      | no       | tuned            | warps of a thread block that compute products (GPU); with FA_ARCH 90: FA_BLOCK_M / 16 |
+ * | FA_WARPS      | no       | tuned            | warps of a thread block that compute products (GPU); with FA_ARCH 90: FA_BLOCK_M / 16, or 16 for two teams of FA_BLOCK_M 128 each |
  * | FA_STAGES     | no       | tuned            | pipeline stages, tiles of K and V in flight (GPU): 1 or 2; with FA_ARCH 90: up to 4 |
  *
  * Under nvcc, defining any of the last four leaves out the schedule for sm_90a, unless FA_ARCH is 90.

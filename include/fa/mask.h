@@ -266,13 +266,17 @@ FA_HOOK int fa_document_keep(const void *user, fa_index at) {
 FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
     return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
 }
-/* The class of a box by its documents, given the lowest and highest ids of its queries and keys. */
-FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
-    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
+/* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. */
+FA_HOOK int fa__ids_range_class(fa__ids of_q, fa__ids of_k) {
     if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
     if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
     int same_end = of_q.lowest == of_k.lowest || of_q.highest == of_k.highest;
-    if (same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest) return FA_PARTIAL; /* they share an id */
+    return same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest ? FA_PARTIAL : -1; /* they share an id */
+}
+/* The class by all ids. */
+FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
+    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box), of = fa__ids_range_class(of_q, of_k);
+    if (of >= 0) return (fa_tile_class)of;
     if (fa__ids_ordered(ids_q, box.queries) && fa__ids_ordered(ids_k, box.keys))
         return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
     for (int i = box.queries.begin; i < box.queries.end; i++) {

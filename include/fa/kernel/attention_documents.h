@@ -16,7 +16,6 @@ FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, i
     return !FA__OP(any)(other != id);
 }
 
-#if FA__ARCH == 80 /* where warps classify tiles together */
 /* The lowest and highest of `count` ids (a compile-time constant) from number `begin` on, but none after number `last`:
  * of a lane's share, and, combined, of the warp's if all lanes call. */
 FA__FN fa__ids FA__LOOP(_ids_of_lane)(const int *ids, int begin, int last, int count, int lane) {
@@ -34,7 +33,6 @@ FA__FN fa__ids FA__LOOP(_ids_of_warp)(fa__ids of) {
     of.highest = FA__OP(highest)(of.highest);
     return of;
 }
-#endif
 
 /* Hides all other keys. */
 FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {

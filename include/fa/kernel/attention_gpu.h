@@ -81,20 +81,14 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
 
 /* Function `call` of whichever of the two is for these arguments. */
 #if FA__LONG_FROM
-#if FA__MASK_IS_BAND
-#define FA__KEYS(p, box) FA__CAT(FA_MASK, _keys)(FA__USER(p), box)
-#else /* a prefix, which the host cannot read, only adds some keys */
-#define FA__KEYS(p, box) fa_causal_keys(FA__USER(p), box)
-#endif
 /* Whether the last queries, which see most under a causal mask, see many keys. */
 static FA_UNUSED int FA__ATTN(_sm90_is_long)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     fa_box last = {a, 0, 0, 0, {a->seqlen_q > 64 ? a->seqlen_q - 64 : 0, a->seqlen_q}, {0, a->seqlen_k}};
     if (p->items == 0 || a->seqlen_k == 0) return 0;
-    fa_range keys = FA__KEYS(p, last);
+    fa_range keys = FA__ATTN(__keys)(p, last);
     return keys.end - keys.begin >= FA__LONG_FROM;
 }
-#undef FA__KEYS
 #define FA__CHOOSE_90(call, ...) \
     (FA__ATTN(_sm90_is_long)(&p) ? FA__ATTN(_sm90_long##call)(__VA_ARGS__) : FA__ATTN(_sm90##call)(__VA_ARGS__))
 #else

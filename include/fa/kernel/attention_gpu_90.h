@@ -2,12 +2,12 @@
 
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_warpgroups.h>
-FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
+FA__REQUIRE(FA__TEAMS * sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 /* Beyond that the assembler serialises the products, or gives up. */
-FA__REQUIRE(FA_BLOCK_N / 2 + FA_BLOCK_N / 4 + FA_HEAD_DIM_V / 2 <= (FA_BLOCK_M > 128 ? 132 : 212),
+FA__REQUIRE(FA_BLOCK_N / 2 + FA_BLOCK_N / 4 + FA_HEAD_DIM_V / 2 <= (FA__TEAMS > 1 ? 88 : FA_BLOCK_M > 128 ? 132 : 212),
             "the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M " FA__STR(FA_BLOCK_M) ", FA_BLOCK_N " FA__STR(
-                FA_BLOCK_N) " and FA_HEAD_DIM_V " FA__STR(FA_HEAD_DIM_V) ": choose a smaller FA_BLOCK_N, or FA_BLOCK_M 128 instead of 192");
+                FA_BLOCK_N) " and FA_HEAD_DIM_V " FA__STR(FA_HEAD_DIM_V) ": choose a smaller FA_BLOCK_N, or FA_BLOCK_M 128 with FA_WARPS 8");
 
 #if FA__FILL_90
 static __global__ void __launch_bounds__(FA__LOOP(_threads), 1)
@@ -60,7 +60,8 @@ FA__CALLED uint32_t FA__LOOP(_blocks_of)(const FA__PARAMS *p, fa_status *status)
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     *status = error == cudaSuccess ? FA_OK : fa__cuda_failed(error, FA__STR(FA__ATTN()), "asking for the multiprocessors of the device");
-    return p->args.seqlen_k == 0 || p->items < (uint32_t)processors ? p->items : (uint32_t)processors; /* without keys they are not persistent */
+    const uint32_t most = (p->items + FA__TEAMS - 1) / FA__TEAMS;
+    return p->args.seqlen_k == 0 ? p->items : most < (uint32_t)processors ? most : (uint32_t)processors; /* without keys they are not persistent */
 }
 
 FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {
@@ -80,9 +81,9 @@ FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream
     launch.bias_comes = FA__LOOP(_bias_mappable)(&launch.p);
     if (launch.bias_comes && (status = FA__LOOP(_bias_map)(&launch.bias, &launch.p)) != FA_OK) return status;
 #endif
-    const uint32_t blocks = FA__LOOP(_blocks_of)(&launch.p, &status);
+    const uint32_t blocks = FA__LOOP(_blocks_of)(&launch.p, &status), teams = FA__TEAMS * blocks;
     if (status != FA_OK) return status;
-    FA__LOOP(_order_of)(&launch.order, &launch.p, blocks);
+    FA__LOOP(_order_of)(&launch.order, &launch.p, teams < launch.p.items ? teams : launch.p.items);
 #if FA__COUNTED
     const cudaError_t error = launch.order.counter ? cudaMemsetAsync(launch.order.counter, 0, sizeof *launch.order.counter, stream) : cudaSuccess;
     if (error != cudaSuccess) return fa__cuda_failed(error, FA__STR(FA__ATTN()), "setting the workspace to 0");
@@ -91,7 +92,7 @@ FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream
     FA__ATTN(__fold_scale)(&launch.p, launch.p.scale);
 #endif
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads),
-                      sizeof(FA__LOOP(_shared)), sizeof(FA__LOOP(_shared)), &launch, stream);
+                      FA__TEAMS * sizeof(FA__LOOP(_shared)), FA__TEAMS * sizeof(FA__LOOP(_shared)), &launch, stream);
 }
 FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
@@ -103,11 +104,11 @@ FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *
                         FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, FA__STR(FA__ATTN()));
 #endif
     if (!plan || (status = FA__LOOP(_mappable)(p)) != FA_OK) return status;
-    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__LOOP(_groups) * 4);
+    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__TEAMS * FA__LOOP(_groups) * 4);
     plan->schedule = "sm_90a";
     plan->arch = 90;
     plan->threads = FA__LOOP(_threads);
-    plan->shared_bytes = sizeof(FA__LOOP(_shared));
+    plan->shared_bytes = FA__TEAMS * sizeof(FA__LOOP(_shared));
     plan->blocks = FA__LOOP(_blocks_of)(p, &status);
     return status;
 }

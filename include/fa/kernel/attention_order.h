@@ -1,21 +1,21 @@
-/* attention_order.h: in which order the thread blocks of sm_90a work through the query blocks: static, computed from the
- * number of the thread block; or, where a mask reads memory and the user gives a workspace, dynamic, by a counter in it. */
+/* attention_order.h: in which order the teams of sm_90a, of which a thread block has one or two, work through the query blocks: static, computed from the
+ * number of the team; or, where a mask reads memory and the user gives a workspace, dynamic, by a counter in it. */
 
-/* Without a mask all query blocks take equally long, and are dealt to the thread blocks in turn. So they are under a
+/* Without a mask all query blocks take equally long, and are dealt to the teams in turn. So they are under a
  * mask that leaves each about as much, a window or documents, but in rounds that go forwards and backwards alternately,
- * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a thread
- * block takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other,
- * so that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
+ * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a team
+ * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
  * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1 to 3%
  * of an even share (6% at worst, in what the benchmark times) without a counter in memory. All blocks are dealt out singly
- * where many see nothing (causal queries before the first key): their pairs differ. Each thread block gets one block at least: a launch has no
- * more of them than there are blocks, and dealing leaves none out. */
+ * where many see nothing (causal queries before the first key): their pairs differ. Each team that counts gets one block at least: no
+ * more of them count than there are blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
-    uint32_t even; /* blocks take about equally long */
+    uint32_t teams; /* that count, the first ones: the others, of which there is one at most, have no blocks */
+    uint32_t even;  /* blocks take about equally long */
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads dealt in pairs, and their pairs; the other heads */
     fa__divider by_blocks, by_pairs, by_rest_heads;
 #if FA__COUNTED
-    uint32_t *counter; /* how many blocks have been taken, beyond each thread block's first; or NULL */
+    uint32_t *counter; /* how many blocks have been taken, beyond each team's first; or NULL */
 #endif
 } FA__LOOP(_order);
 
@@ -39,12 +39,13 @@ static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
     return FA__MASK_NEEDS & FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
 #endif
 }
-FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t thread_blocks) {
+FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t teams) {
     uint32_t heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
     int spread = FA__LOOP(_spread)(p);
+    order->teams = teams;
     order->even = spread == FA__LOOP(_alike);
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
-    order->rest_heads = (thread_blocks + order->pairs - 1) / order->pairs;
+    order->rest_heads = (teams + order->pairs - 1) / order->pairs;
     if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;
     order->front_heads = heads - order->rest_heads;
     order->front = order->front_heads * order->pairs;
@@ -56,31 +57,29 @@ FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *
 #endif
 }
 
-/* Where a thread block is in the order. */
+/* Where a team is in the order; `me` is its number. */
 typedef struct FA__LOOP(_course) {
-    uint32_t pair, second, round;
+    uint32_t me, pair, second, round;
 } FA__LOOP(_course);
 
-/* This thread block's item of the next round: rounds go forwards and backwards alternately. With a counter it is the
+/* This team's item of the next round: rounds go forwards and backwards alternately. With a counter it is the
  * next item that nobody has taken. */
 FA__FN uint32_t FA__LOOP(_item)(const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
-    uint32_t all = gridDim.x, me = blockIdx.x, round = at->round++;
+    uint32_t all = order->teams, me = at->me, round = at->round++;
 #if FA__COUNTED
     if (order->counter && round) return all + fa_sm90_take_number(order->counter);
-#else
-    (void)order;
 #endif
     return round * all + (round & 1 ? all - 1 - me : me);
 }
 
 /* The next block of queries, or one whose batch is -1. All lanes of a warp ask together. */
 FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
-    uint32_t all = gridDim.x;
+    uint32_t all = order->teams;
     fa_box none;
     memset(&none, 0, sizeof none);
     none.batch = -1;
 #if FA__HAS_MASK
-    if (order->even) {
+    if ((FA__MASK_NEEDS & FA__NEED_DOCUMENT) || order->even) { /* the former at compile time */
         uint32_t item = FA__LOOP(_item)(order, at), head = fa__divide(item, order->by_blocks);
         return item < p->items ? FA__ATTN(__block)(p, head, item - head * (uint32_t)p->blocks_m, FA_BLOCK_M) : none;
     }
@@ -98,7 +97,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
         if (!second) return FA__ATTN(__block)(p, head, block, FA_BLOCK_M);
         if (other != block) return FA__ATTN(__block)(p, head, other, FA_BLOCK_M);
     }
-    uint32_t ahead = order->front % all; /* so many thread blocks have had a pair more */
+    uint32_t ahead = order->front % all; /* so many teams have had a pair more */
     for (;;) {
         uint32_t item = FA__LOOP(_item)(order, at);
         if (item < ahead) continue;
@@ -108,8 +107,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
         return FA__ATTN(__block)(p, order->front_heads + item - block * order->rest_heads, block, FA_BLOCK_M);
     }
 #else
-    (void)order;
-    uint32_t item = at->round++ * all + blockIdx.x;
+    uint32_t item = at->round++ * all + at->me;
     return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
 #endif
 }

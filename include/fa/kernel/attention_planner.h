@@ -12,51 +12,103 @@ typedef struct FA__LOOP(_memory) {
 #endif
 } FA__LOOP(_memory);
 
-FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box) {
+FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box, int lane) {
 #if FA__REMEMBERS
-    memory->of_queries = fa__ids_of(fa__document_queries(box), box.queries);
+    memory->of_queries = FA__LOOP(_ids_of_warp)(
+        FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
     if (box.batch != memory->batch) memory->known = 0;
     memory->batch = box.batch;
 #else
-    (void)memory, (void)box;
+    (void)memory, (void)box, (void)lane;
 #endif
 }
 
-/* The class of a tile. The ids of documents, FA_BLOCK_N for each tile, would be read again for every query block: by the
- * planner, while all others wait for it. So each lane remembers, in shared memory, what it has learnt of its tiles; a bit
- * for 32 of them is enough, since the walk over the keys of a document mask always begins at tile 0, and lanes go on 32 tiles at a time. */
-FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int tile) {
 #if FA__REMEMBERS
-    fa__ids of_keys;
-    box.keys.begin = tile * FA_BLOCK_N;
-    box.keys.end = fa__min(box.keys.begin + FA_BLOCK_N, p->args.seqlen_k);
-    if (tile < FA__LOOP(_known) && memory->known >> tile / FA__LANES & 1) of_keys = memory->shared->ids[tile];
-    else of_keys = fa__ids_of(fa__document_keys(box), box.keys);
-    if (tile < FA__LOOP(_known)) {
-        memory->shared->ids[tile] = of_keys;
-        memory->known |= 1u << tile / FA__LANES;
+/* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query block, by the planner, while all
+ * others wait for it: so each lane remembers those of its tiles, in shared memory; a bit for 32 tiles tells whether it does. All lanes look at a
+ * tile's ids side by side; a lane by itself would read them far apart. */
+FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
+    enum { FA__BATCH = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
+    const int word = first / FA__LANES, last = p->args.seqlen_k - 1;
+    fa__ids own = {0, 0};
+    if (first < FA__LOOP(_known) && memory->known >> word & 1) return memory->shared->ids[first + lane];
+    FA__ROLL
+    for (int j = 0; j < FA__LANES && (first + j) * FA_BLOCK_N <= last; j += FA__BATCH) {
+        fa__ids of[FA__BATCH];
+        FA__UNROLL
+        for (int k = 0; k < FA__BATCH; k++)
+            of[k] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), fa__min((first + j + k) * FA_BLOCK_N, last), last, FA_BLOCK_N, lane);
+        FA__UNROLL
+        for (int k = 0; k < FA__BATCH; k++) {
+            of[k] = FA__LOOP(_ids_of_warp)(of[k]);
+            if (j + k == lane) own = of[k];
+        }
     }
-    return fa__document_class(box, memory->of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
+    if (first < FA__LOOP(_known)) {
+        memory->shared->ids[first + lane] = own;
+        memory->known |= 1u << word;
+    }
+    return own;
+}
+
+/* Whether any query of the block has the id of a key of a tile: lanes have the keys' ids. */
+FA__FN int FA__LOOP(_shares_id)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
+    enum { FA__EACH = (FA_BLOCK_N + FA__LANES - 1) / FA__LANES };
+    const int *ids_q = fa__document_queries(box) + box.queries.begin, *ids_k = fa__document_keys(box), queries = box.queries.end - box.queries.begin;
+    int id[FA__EACH], shares = 0;
+    FA__UNROLL
+    for (int i = 0; i < FA__EACH; i++) id[i] = fa__load_int(ids_k + fa__min(tile * FA_BLOCK_N + fa__min(i * FA__LANES + lane, FA_BLOCK_N - 1), p->args.seqlen_k - 1));
+    FA__ROLL
+    for (int query = 0; query < queries; query++) {
+        const int of_query = fa__load_int(ids_q + query);
+        FA__UNROLL
+        for (int i = 0; i < FA__EACH; i++) shares |= id[i] == of_query;
+    }
+    return FA__OP(any)(shares);
+}
+#endif
+
+/* The class of the tile that is number `i` of the walk, where lanes have neighbouring ones. */
+FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
+    const int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
+#if FA__REMEMBERS /* the walk over the keys of a document mask always begins at tile 0 */
+    const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->word, lane);
+    int of = FA_EMPTY;
+    if (i < walk->count) {
+        box.keys = fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
+        of = FA__MASK_NEEDS & FA__WITH_CAUSAL ? fa_causal_tile(NULL, box) : FA_FULL;
+        const int by_ids = fa__ids_range_class(memory->of_queries, of_keys);
+        if (of != FA_EMPTY) of = by_ids < 0 ? by_ids : fa__class_and((fa_tile_class)of, (fa_tile_class)by_ids);
+    }
+    for (uint32_t unsure = FA__OP(ballot)(of < 0); unsure; unsure &= unsure - 1) {
+        const int other = FA__OP(lowest_bit)(unsure), shares = FA__LOOP(_shares_id)(p, box, walk->word + other, lane);
+        if (lane == other) of = shares ? FA_PARTIAL : FA_EMPTY;
+    }
+    return (fa_tile_class)of;
 #else
     (void)memory;
-    return FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N);
+    return i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
 #endif
 }
 
-/* The next tile that holds a visible element, with the mask bit of a note, or -1. */
-FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int lane) {
+/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no mask, if the first 32
+ * that are looked at have one: consumers have most to do there, and rows that have seen nothing yet would be weighed twice. */
+FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {
         walk->word += FA__LANES;
         if (walk->word >= walk->count) return -1;
-        int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
-        fa_tile_class of = i < walk->count ? FA__LOOP(_judge)(memory, p, box, tile) : FA_EMPTY;
+        int tile = FA__LOOP(_walk_tile)(walk, walk->word + lane);
+        fa_tile_class of = FA__LOOP(_judge)(memory, walk, p, box, lane);
         walk->visit = FA__OP(ballot)(of != FA_EMPTY);
         walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
     }
-    int tile = FA__LOOP(_walk_take)(walk), full = !walk->masked;
+    if (FA__LINES || !first || !(walk->visit & walk->full)) first = -1;
+    else first = FA__OP(lowest_bit)(walk->visit & walk->full);
+    if (first >= 0) walk->visit ^= 1u << first;
+    int tile = first < 0 ? FA__LOOP(_walk_take)(walk) : FA__LOOP(_walk_tile)(walk, walk->word + first), full = first >= 0 || !walk->masked;
 #else
-    (void)memory, (void)lane;
+    (void)memory, (void)first, (void)lane;
     int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
     walk->word++;
     if (i >= walk->count) return -1;
@@ -69,10 +121,10 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 }
 
-/* Writes the notes, in order: for each query block of this thread block, one for each tile that the mask leaves. */
-FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
+/* Writes the notes, in order: for each query block of the team whose number that is, one for each tile that the mask leaves. */
+FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int lane) {
     const FA__PARAMS *p = &launch->p;
-    FA__LOOP(_course) course = {blockIdx.x, 0, 0};
+    FA__LOOP(_course) course = {team, team, 0, 0};
     FA__LOOP(_place) at = {0, 0};
     FA__LOOP(_walk) walk;
     FA__LOOP(_memory) memory;
@@ -84,18 +136,12 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
         int word = FA__LOOP(_end) | FA__LOOP(_last), next = -1, end = box.batch < 0;
         if (!end) {
-            FA__LOOP(_recall)(&memory, box);
+            FA__LOOP(_recall)(&memory, box, lane);
             FA__LOOP(_walk_start)(&walk, p, box);
-            word = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
+            word = FA__LOOP(_walk_next)(&walk, &memory, p, box, 1, lane);
             /* A block that sees no key gets one tile, all of which is masked. */
             if (word < 0) word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked);
-            next = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
-            /* Consumers have most to do at a block's first tile: better one that needs no mask. */
-            if (!FA__LINES && word & FA__LOOP(_masked) && next >= 0 && !(next & FA__LOOP(_masked))) {
-                int second = word;
-                word = next;
-                next = second;
-            }
+            next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
             word |= FA__LOOP(_first);
         }
         if (lane == 0) {
@@ -105,13 +151,12 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         while (word >= 0) {
             FA__LOOP(_wait_empty)(shared->of_notes, at);
             if (lane == 0) {
-                FA__LOOP(_note) note = {next < 0 ? word | FA__LOOP(_last) : word, box.batch, box.head, box.head_kv};
-                shared->note[at.slot] = note;
+                shared->note[at.slot] = next < 0 ? word | FA__LOOP(_last) : word;
                 fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));
             }
             FA__LOOP(_advance)(&at, FA__LOOP(_notes));
             word = next;
-            if (word >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, lane);
+            if (word >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
         }
         if (end) return;
     }

@@ -1,25 +1,27 @@
-/* attention_rings.h: what the warps of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for
+/* attention_rings.h: what the warps of a team of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for
  * each direction, and the notes and blocks by which the planner tells the others what these hold. */
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
-    FA__LOOP(_known) = 128, /* tiles of keys of which the planner remembers something */
-    FA__LOOP(_threads) = 128 * (FA__LOOP(_groups) + 1),
+    FA__LOOP(_known) = FA__TEAMS > 1 ? 1024 : 192, /* tiles of keys of which the planner remembers something */
+    FA__LOOP(_teams) = FA__TEAMS,
+    FA__LOOP(_threads) = 128 * (FA__LOOP(_teams) * FA__LOOP(_groups) + 1),
+    FA__LOOP(_most) = 227 / FA__TEAMS * 1024, /* bytes of shared memory */
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* Small data: barriers, notes and blocks, 1,284 bytes at most, aligned to 128; columns; what the planner remembers. */
-    FA__LOOP(_small) = 1408 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
+    /* Small data: barriers, notes and blocks, 1,124 bytes at most, aligned to 128; columns; what the planner remembers. */
+    FA__LOOP(_small) = 1152 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
     /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
 #if FA__BIAS_TILES
-    FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_tile_BYTES) <= 227 * 1024 ? 2 : 1,
+    FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_tile_BYTES) <= FA__LOOP(_most) ? 2 : 1,
     FA__LOOP(_taken) = FA__LOOP(_least) + FA__LOOP(_bias_stages) * FA__LOOP(_bias_tile_BYTES),
 #else
     FA__LOOP(_taken) = FA__LOOP(_least),
 #endif
     /* Where there is room, the copy engine writes O from shared memory, as many panels of 64 columns at once as fit. */
-    FA__LOOP(_spare) = FA__LOOP(_taken) < 227 * 1024 ? 227 * 1024 - FA__LOOP(_taken) : 0,
+    FA__LOOP(_spare) = FA__LOOP(_taken) < FA__LOOP(_most) ? FA__LOOP(_most) - FA__LOOP(_taken) : 0,
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
     FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
     /* Where there is more room, Q of the next block is loaded before this block is done. */
@@ -33,7 +35,6 @@ enum {
     FA__LOOP(_first) = 4,
     FA__LOOP(_end) = 8,
     FA__LOOP(_note_bits) = 4,
-    FA__LOOP(_loaders) = 3,
     FA__LOOP(_turns) = FA__TURNS,
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
 };
@@ -43,16 +44,10 @@ typedef struct FA__LOOP(_pair) {
     uint64_t full, empty;
 } FA__LOOP(_pair);
 
-/* A block of queries, of which all warpgroups have a part. */
+/* A block of queries, of which all warpgroups of a team have a part. */
 typedef struct FA__LOOP(_block) {
     int batch, head, head_kv, query; /* batch is -1 after the last block */
 } __attribute__((__aligned__(16))) FA__LOOP(_block);
-
-/* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
- * of its block; there are no more. */
-typedef struct FA__LOOP(_note) {
-    int word, batch, head, head_kv; /* 16 bytes, written and read at once */
-} __attribute__((__aligned__(16))) FA__LOOP(_note);
 
 typedef struct FA__LOOP(_shared) {
 #if FA__COLUMNS
@@ -74,7 +69,9 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_pair) of_bias[FA__LOOP(_bias_stages)];
 #endif
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
-    FA__LOOP(_note) note[FA__LOOP(_notes)];
+    /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
+     * of its block; there are no more. */
+    int note[FA__LOOP(_notes)];
 #if FA__CURVED
     int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */
 #endif

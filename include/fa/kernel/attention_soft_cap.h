@@ -50,7 +50,7 @@ FA__FN void FA__LOOP(_foresee_steep)(FA__LOOP(_consumer) * c) {
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) steep |= c->state.max[r] > FA__SOFT_CAP_REACHED;
     if (FA__OP(any)(steep)) FA__LOOP(_say_steep)(c, FA__LOOP(_first_place));
-    fa_sm90_bar_sync(FA__LOOP(_turn_barrier) + FA__LOOP(_groups) + c->group, 128);
+    fa_sm90_bar_sync(c->turns + FA__TEAMS * FA__LOOP(_groups) + c->group, 128);
     FA__LOOP(_look_for_steep)(c, FA__LOOP(_first_place));
 }
 

@@ -66,7 +66,7 @@
 #define FA__TABLE_STAGES 1
 #elif FA__ARCH == 90
 /* 64 rows per consumer warpgroup. S takes N / 2 registers per thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
- * have, or the 160 of three; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if possible. More
+ * have, the 160 of three, or the 112 of two teams of two; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if possible. More
  * keys per step gain nothing (176 at head dimension 128, 80 at 256), and waste more beyond a diagonal and beyond the last
  * key. Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #define FA__TABLE_M 128
@@ -81,21 +81,42 @@
 #define FA__TABLE_CROWDED 2
 #endif
 #if FA__WIDEST <= 64
-/* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But 192 rows waste much of a
- * short diagonal, and code that reads memory for every score, or to classify tiles, needs more registers. */
-#if (FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2 && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)) || (FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE)
+/* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much of its time at its beginning
+ * and its end, and 192 rows waste much of a short diagonal: then there are two teams of two warpgroups, each with blocks of its own, so that one multiplies
+ * while the other ends a block. Without a mask they are slower from 1,536 keys on, and with biases always; ALiBi spills under masks that are not causal. */
+#if FA__HAS_MASK ? FA__SIZED || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND != 1) \
+                  : FA__SIZED || (FA__HAS_SCORE && !FA__SOFT_CAP) || FA__COLUMNS == FA__NEED_KEY_BIAS
+#define FA__TABLE_TEAMS 1
+#else
+#define FA__TABLE_TEAMS 2
+#endif
+#if FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2 && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)
+#if FA__TABLE_TEAMS == 1
 #define FA__TABLE_LONG_FROM 3072
+#elif FA__BIAS_TILES || FA__COLUMNS
+#define FA__TABLE_LONG_FROM 4096
+#else
+#define FA__TABLE_LONG_FROM 6144
+#endif
+#elif !FA__HAS_MASK && FA__TABLE_TEAMS == 2
+#define FA__TABLE_LONG_FROM 1536
 #else
 #define FA__TABLE_LONG_FROM 0
 #endif
-#if FA__LONG || !FA__HAS_MASK
+#if FA__LONG
+#undef FA__TABLE_TEAMS
+#define FA__TABLE_TEAMS 1
+#endif
+#if FA__TABLE_TEAMS == 1 && (FA__LONG || !FA__HAS_MASK)
 #undef FA__TABLE_M
 #define FA__TABLE_M 192
 #else
 #undef FA__TABLE_STAGES
 #define FA__TABLE_STAGES 3
 #endif
-#if FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HOOKED)
+#if FA__TABLE_TEAMS == 2
+#define FA__TABLE_N 64
+#elif FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HOOKED)
 #define FA__TABLE_N 96
 #elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
 #define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
@@ -104,6 +125,7 @@
 #endif
 #elif FA__WIDEST <= 128
 #define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_TEAMS 1
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 96
 #else
@@ -111,6 +133,7 @@
 #endif
 #elif FA__WIDEST <= 192
 #define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_TEAMS 1
 #if FA__BIAS_TILES
 #define FA__TABLE_N 64
 #elif FA__TABLE_CROWDED == 2
@@ -124,13 +147,14 @@
 #endif
 #else
 #define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_TEAMS 1
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 48
 #else
 #define FA__TABLE_N 64
 #endif
 #endif
-#define FA__TABLE_WARPS (FA__TABLE_M / 16)
+#define FA__TABLE_WARPS (FA__TABLE_TEAMS * FA__TABLE_M / 16)
 #if !defined(FA__LONG_FROM)
 #if FA__SIZED
 #define FA__LONG_FROM 0
@@ -254,8 +278,8 @@ FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGE
 #undef FA_STAGES
 #define FA_STAGES 1
 #endif
-#if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 || FA_WARPS != FA_BLOCK_M / 16)
-FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16, or not defined");
+#if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 || (FA_WARPS != FA_BLOCK_M / 16 && !(FA_BLOCK_M == 128 && FA_WARPS == 16)))
+FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16, or not defined; or FA_BLOCK_M 128 and FA_WARPS 16, two teams");
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #undef FA_WARPS
@@ -264,7 +288,7 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": FA_ARCH 90 multiplies at most 256");
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
-#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32))
+#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32 && !(FA__ARCH == 90 && FA_BLOCK_M == FA_WARPS * 8)))
 FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": 16 or 32 times as many are needed, the rows that a warp can hold");
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : 16))
@@ -277,6 +301,11 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #define FA__BIAS_TILES 0
 #endif
 #undef FA__PANELS
+#if FA__ARCH == 90 && FA_WARPS == FA_BLOCK_M / 8
+#define FA__TEAMS 2 /* of warpgroups of a thread block, each with query blocks of its own */
+#else
+#define FA__TEAMS 1
+#endif
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : 2) /* thread blocks of the schedule for every GPU that share a multiprocessor */
 
 #include <fa/kernel/attention_loop_choices.h>

@@ -14,8 +14,10 @@
 #undef FA__TABLE_N
 #undef FA__TABLE_WARPS
 #undef FA__TABLE_STAGES
+#undef FA__TABLE_TEAMS
 #undef FA__TABLE_CROWDED
 #undef FA__RESIDENT
+#undef FA__TEAMS
 #undef FA__WARP_ROWS
 #undef FA__KEEP_Q
 #undef FA__KEEP_MOST

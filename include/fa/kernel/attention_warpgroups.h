@@ -1,10 +1,11 @@
 /* attention_warpgroups.h: the forward for sm_90a: warps that plan and load, warpgroups that multiply (after
  * FlashAttention-3, Shah et al., arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
  *
- * One thread block stays on each multiprocessor and works through its share of the blocks of FA_BLOCK_M queries. A
+ * One thread block stays on each multiprocessor. It is a team, or two that have nothing in common but the multiprocessor (FA__TEAMS), and each works
+ * through its share of the blocks of FA_BLOCK_M queries. A
  * warp, the planner, runs ahead and writes a note for each tile of keys: which, whether the mask must look at it,
- * whether it is the first or last of its block. One thread each for Q, K and V follows the notes and has the copy
- * engine bring tiles into a ring of buffers. FA_WARPS / 4 consumer warpgroups take 64 queries each and read the same
+ * whether it is the first or last of its block. A thread of another warp follows the notes and has the copy
+ * engine bring tiles of Q, K and V into rings of buffers. One to three consumer warpgroups take 64 queries each and read the same
  * tiles.
  *
  * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
@@ -48,7 +49,7 @@ typedef struct FA__LOOP(_launch) {
     FA__LOOP(_order) order;
 } FA__LOOP(_launch);
 
-/* ---- the producers: a warp that plans, and one thread each for Q, K (a whole warp with key biases) and V ---- */
+/* ---- the producers: a warp that plans, and a thread (a whole warp with key biases) that loads ---- */
 
 #include <fa/kernel/attention_planner.h>
 #include <fa/kernel/attention_producers.h>
@@ -61,6 +62,7 @@ typedef struct FA__LOOP(_consumer) {
     const fa_tensor_map *to; /* of O */
     FA__LOOP(_shared) * shared;
     int thread, group;
+    int turns; /* the named barrier of the team's first warpgroup; `group` is its number in the team */
     uint32_t base, q_places, k_places, v_places; /* an address, and places (fa/mma.h), in units of 16 bytes: kept because they would be derived again in every step */
     FA__LOOP(_place) current, next;              /* rings: the tile whose weights are ready, and the one after it */
     int note, coming;                            /* their notes; coming is not known while the current tile is the last of its block */
@@ -104,7 +106,7 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
 }
 
 /* The next tile's note, which is valid once the tile has landed; and marking it as read. */
-FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note].word; }
+FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
 FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
     c->coming = fa_sm90_uniform(word);
     c->next_note = (c->next_note + 1) % FA__LOOP(_notes);
@@ -202,12 +204,12 @@ FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
 
 /* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, and so
  * computes its softmax while the others' products run. */
-FA__FN void FA__LOOP(_await_turn)(int group) {
-    if (FA__LOOP(_turns)) fa_sm90_bar_sync(FA__LOOP(_turn_barrier) + group, 256);
+FA__FN void FA__LOOP(_await_turn)(const FA__LOOP(_consumer) * c) {
+    if (FA__LOOP(_turns)) fa_sm90_bar_sync(c->turns + c->group, 256);
 }
-FA__FN void FA__LOOP(_end_turn)(int group) {
-    int next = group + 1 < FA__LOOP(_groups) ? group + 1 : 0;
-    if (FA__LOOP(_turns)) fa_sm90_bar_arrive(FA__LOOP(_turn_barrier) + next, 256);
+FA__FN void FA__LOOP(_end_turn)(const FA__LOOP(_consumer) * c) {
+    int next = c->group + 1 < FA__LOOP(_groups) ? c->group + 1 : 0;
+    if (FA__LOOP(_turns)) fa_sm90_bar_arrive(c->turns + next, 256);
 }
 
 /* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. */
@@ -277,7 +279,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
     if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
-    FA__LOOP(_await_turn)(c->group);
+    FA__LOOP(_await_turn)(c);
 #if FA__CURVED
     FA__LOOP(_look_for_steep)(c, FA__LOOP(_steep_place)(c));
 #endif
@@ -296,7 +298,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_mark)();
     FA__LOOP(_start_pv)(c);
-    FA__LOOP(_end_turn)(c->group);
+    FA__LOOP(_end_turn)(c);
     c->current = c->next;
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
@@ -346,13 +348,14 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     }
 }
 
-FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int group) {
+FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int team, int group) {
     FA__LOOP(_consumer) own, *c = &own;
     c->p = &launch->p;
     c->to = &launch->o;
     c->shared = shared;
     c->thread = thread;
     c->group = group;
+    c->turns = FA__LOOP(_turn_barrier) + team * FA__LOOP(_groups);
     c->base = (uint32_t)fa_sm90_uniform((int)fa_sm90_shared_address(shared));
     c->q_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_a_place)(&shared->q[group][0], 0));
     c->k_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_b_place)(shared->k));
@@ -379,7 +382,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->bias.slot = c->bias.phase = 0;
 #endif
 
-    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(group); /* the first turn is the first group's */
+    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(c); /* the first turn is the first group's */
     for (;;) {
         while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->rough) FA__LOOP(_step)(c, 1, FA__SMOOTH);
 #if FA__SMOOTH && (FA__ALL_THERE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
@@ -398,7 +401,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_step)(c, 0, 0);
     }
     FA__LOOP(_confirm)(c);
-    if (group == 0) FA__LOOP(_await_turn)(group); /* the one that is left over: barriers must be even when a thread block ends */
+    if (group == 0) FA__LOOP(_await_turn)(c); /* the one that is left over: barriers must be even when a thread block ends */
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
@@ -410,41 +413,50 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
 /* ---- the thread block ---- */
 
+/* Makes a team's barriers ready. */
+FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
+    for (int i = 0; i < FA__LOOP(_groups); i++)
+        for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_init_pair)(&shared->of_q[i][j], 1);
+    for (int i = 0; i < FA_STAGES; i++) {
+        FA__LOOP(_init_pair)(&shared->of_k[i], FA__LOOP(_groups));
+        FA__LOOP(_init_pair)(&shared->of_v[i], 128 * FA__LOOP(_groups)); /* all threads */
+    }
+#if FA__BIAS_TILES
+    for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
+#endif
+    for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], 1);
+#if FA__CURVED
+    for (int i = 0; i < FA__LOOP(_groups); i++) shared->steep[i][0] = shared->steep[i][1] = shared->steep[i][2] = 0;
+#endif
+}
+
+/* The number of a thread block's team among all: those of a thread block are far apart, and so are their places in a head, by which blocks may differ in length. */
+FA__FN uint32_t FA__LOOP(_number)(int team) { return (uint32_t)team * gridDim.x + blockIdx.x; }
+
 FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
-    int thread = (int)threadIdx.x, group = fa_sm90_uniform(thread / 128);
+    const int thread = (int)threadIdx.x, warpgroup = fa_sm90_uniform(thread / 128);
     if (thread == 0) {
         fa_sm90_prefetch_map(&launch->q);
         fa_sm90_prefetch_map(&launch->k);
         fa_sm90_prefetch_map(&launch->v);
-        for (int i = 0; i < FA__LOOP(_groups); i++)
-            for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_init_pair)(&shared->of_q[i][j], 1);
-        for (int i = 0; i < FA_STAGES; i++) {
-            FA__LOOP(_init_pair)(&shared->of_k[i], FA__LOOP(_groups));
-            FA__LOOP(_init_pair)(&shared->of_v[i], 128 * FA__LOOP(_groups)); /* all threads */
-        }
-#if FA__BIAS_TILES
-        for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
-#endif
-        for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], FA__LOOP(_loaders));
-#if FA__CURVED
-        for (int i = 0; i < FA__LOOP(_groups); i++) shared->steep[i][0] = shared->steep[i][1] = shared->steep[i][2] = 0;
-#endif
+        for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_init)(&shared[team]);
         fa_sm90_mbarrier_fence();
     }
 #if FA__COLUMNS
-    FA__LOOP(_constant_rows)(shared->rows);
+    for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_constant_rows)(shared[team].rows);
 #endif
     FA__OP(barrier)();
-    if (group == 0) {
+    if (warpgroup == 0) {
         fa_sm90_registers_lower(FA__PRODUCER_REGISTERS);
-        int warp = fa_sm90_uniform(thread / 32), lane = thread % 32;
-        if (warp == 0) FA__LOOP(_plan_tiles)(launch, shared, lane);
-        else if (warp == 1 && lane == 0) FA__LOOP(_bring_q)(launch, shared);
-        else if (warp == 2 && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring_k)(launch, shared, lane);
-        else if (warp == 3 && lane == 0) FA__LOOP(_bring_v)(launch, shared);
+        const int warp = fa_sm90_uniform(thread / 32), lane = thread % 32, team = warp % FA__LOOP(_teams);
+        const uint32_t number = FA__LOOP(_number)(team);
+        if (number >= launch->order.teams) return;
+        if (warp < FA__LOOP(_teams)) FA__LOOP(_plan_tiles)(launch, &shared[team], number, lane);
+        else if (warp < 2 * FA__LOOP(_teams) && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
-        FA__LOOP(_consume)(launch, shared, thread % 128, group - 1);
+        const int team = (warpgroup - 1) / FA__LOOP(_groups), group = (warpgroup - 1) % FA__LOOP(_groups);
+        if (FA__LOOP(_number)(team) < launch->order.teams) FA__LOOP(_consume)(launch, &shared[team], thread % 128, team, group);
     }
 }
 #undef FA__GROUPS

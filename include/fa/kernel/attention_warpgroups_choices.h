@@ -1,9 +1,14 @@
 /* attention_warpgroups_choices.h: what the sm_90a schedule chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
  * warpgroups, registers, and what was found by measurement (doc/performance.md). */
 
-/* Consumer warpgroups; whether they take turns; and the registers per thread of consumers and producers. A launch gives
- * each thread 168 with two consumer warpgroups and 128 with three: a request for more in all would wait forever. */
-#if FA_WARPS == 12
+/* Consumer warpgroups of a team; whether they take turns; and the registers per thread of consumers and producers. A launch gives
+ * each thread 168 with two consumer warpgroups, 128 with three and 96 with four, in two teams: a request for more in all would wait forever. */
+#if FA__TEAMS == 2
+#define FA__GROUPS 2
+#define FA__TURNS FA__SOFT_CAP /* which needs them (FA__CURVED); elsewhere as fast or 1% faster without: the other team fills the gaps */
+#define FA__REGISTERS 112
+#define FA__PRODUCER_REGISTERS 32
+#elif FA_WARPS == 12
 #define FA__GROUPS 3
 #define FA__TURNS 1
 #define FA__REGISTERS 160

@@ -14,6 +14,8 @@
 #define fa_sm90_shuffle fa_sm80_shuffle
 #define fa_sm90_warp_barrier fa_sm80_warp_barrier
 #define fa_sm90_any fa_sm80_any
+#define fa_sm90_lowest fa_sm80_lowest
+#define fa_sm90_highest fa_sm80_highest
 #define fa_sm90_ballot fa_sm80_ballot
 #define fa_sm90_lowest_bit fa_sm80_lowest_bit
 #define fa_sm90_thread fa_sm80_thread
