@@ -97,6 +97,25 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_BLOCK_M 64
 #define FA_BLOCK_N 48
 #include <fa/attention.h>
+/* The same tiles by one team of warpgroups and by two. */
+#define FA_NAME g_team
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
+#define FA_ARCH 90
+#define FA_BLOCK_M 128
+#define FA_BLOCK_N 64
+#define FA_WARPS 8
+#include <fa/attention.h>
+#define FA_NAME g_teams
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
+#define FA_ARCH 90
+#define FA_BLOCK_M 128
+#define FA_BLOCK_N 64
+#define FA_WARPS 16
+#include <fa/attention.h>
 /* Blocks of queries that take about as long as each other come in another order. */
 #define FA_NAME g_window
 #define FA_DTYPE FA_BF16
@@ -118,6 +137,8 @@ static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
 static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72, g_line_forward, g_line_plan, g_line_workspace};
 static const instance biased = {"g_bias", MASK_full, SCORE_bias, FA_BF16, 128, 128, g_bias_forward, g_bias_plan, g_bias_workspace};
+static const instance one_team = {"g_team", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_team_forward, g_team_plan, g_team_workspace};
+static const instance two_teams = {"g_teams", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_teams_forward, g_teams_plan, g_teams_workspace};
 static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
 #endif
 
@@ -238,7 +259,7 @@ static void pairs(const instance *of) {
     int processors = 132, passed;
     shape s;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
-    s = shape_plain(1, processors / PAIRS + 4, 1, LENGTH, LENGTH);
+    s = shape_plain(1, 2 * processors / PAIRS + 4, 1, LENGTH, LENGTH); /* of two teams on each */
     passed = check_shape(of, &s, &random_numbers, &worst);
     tap_ok(passed, "%s: pairs of blocks (largest error %.2g of what is allowed)", of->name, worst);
 }
@@ -382,7 +403,7 @@ static void many_keys(const instance *of) {
     double worst = 0;
     int passed;
     for (int i = 0; i < 3; i++) {
-        shape s = shape_plain(1, 2, 1, 333, i ? 3333 : 777);
+        shape s = shape_plain(1, 2, 1, 333, i ? 6333 : 777);
         if (i == 2) s.window_left = 1000;
         problem p;
         fa_plan plan;
@@ -396,6 +417,39 @@ static void many_keys(const instance *of) {
     }
     tap_ok(tiles[0] != tiles[1], "%s: other tiles for many keys", of->name);
     if (of->mask == MASK_window) tap_ok(tiles[0] == tiles[2], "%s: but not if a window leaves few of them", of->name);
+}
+#endif
+
+#if TEST_SCHEDULE == 90
+/* Two teams share the blocks of queries that one has otherwise: the results are the same, bit by bit, for one block, where the second team has none, an odd
+ * number of them, and more than there are teams. */
+static void teams(void) {
+    int processors = 132;
+    fa_plan plan;
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+    const int blocks[] = {1, 3, processors + 1, 2 * processors + 1, 5 * processors};
+    for (int i = 0; i < 5; i++) {
+        shape s = shape_plain(1, blocks[i], 1, 100, 333);
+        problem p;
+        double worst = 0;
+        int failed, same, half = (blocks[i] + 1) / 2, thread_blocks = half < processors ? half : processors;
+        problem_new(&p, &one_team, &s, check_place, &random_numbers);
+        problem_upload(&p);
+        failed = one_team.forward(&p.args, 0) != FA_OK;
+        problem_download(&p);
+        unsigned char *first = (unsigned char *)malloc(p.o.bytes + p.lse.bytes);
+        memcpy(first, p.o.host, p.o.bytes), memcpy(first + p.o.bytes, p.lse.host, p.lse.bytes);
+        cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes), cudaMemset(p.lse.data, PROBLEM_POISON, p.lse.bytes);
+        failed += two_teams.forward(&p.args, 0) != FA_OK || two_teams.plan(&p.args, &plan) != FA_OK;
+        problem_download(&p);
+        same = !memcmp(first, p.o.host, p.o.bytes) && !memcmp(first + p.o.bytes, p.lse.host, p.lse.bytes);
+        free(first);
+        problem_delete(&p);
+        tap_ok(!failed && same && plan.warps == 16 && plan.blocks == thread_blocks,
+               "two teams compute %d blocks of queries as one does, in %d thread blocks (%d failed)", blocks[i], thread_blocks, failed);
+        same = check_shape(&two_teams, &s, &random_numbers, &worst);
+        tap_ok(same, "%s: and rightly (largest error %.2g of what is allowed)", two_teams.name, worst);
+    }
 }
 #endif
 
@@ -595,6 +649,8 @@ int main(void) {
     far_below(&chosen_90);
     far_below(&line);
     repeats(&chosen_90);
+    teams();
+    repeats(&two_teams);
     schedule(&biased, 90);
     repeats(&biased);
 #else

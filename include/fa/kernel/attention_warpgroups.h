@@ -109,7 +109,7 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
 FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
 FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
     c->coming = fa_sm90_uniform(word);
-    c->next_note = (c->next_note + 1) % FA__LOOP(_notes);
+    c->next_note = (int)((uint32_t)(c->next_note + 1) % FA__LOOP(_notes)); /* of unsigned numbers: an instruction, not four */
 }
 
 /* Waits for the next tile of keys, and returns its note. */
