@@ -1,16 +1,18 @@
-/* attention_order.h: in which order the teams of sm_90a, of which a thread block has one or two, work through the query blocks: static, computed from the
- * number of the team; or, where a mask reads memory and the user gives a workspace, dynamic, by a counter in it. */
+/* attention_order.h: in which order the teams of sm_90a, of which a thread block has one or two, work through the query
+ * blocks: static, computed from the number of the team; or, where a mask reads memory and the user gives a workspace, dynamic,
+ * by a counter in it. */
 
 /* Without a mask all query blocks take equally long, and are dealt to the teams in turn. So they are under a
  * mask that leaves each about as much, a window or documents, but in rounds that go forwards and backwards alternately,
  * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a team
- * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
+ * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so
+ * that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
  * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1 to 3%
  * of an even share (6% at worst, in what the benchmark times) without a counter in memory. All blocks are dealt out singly
- * where many see nothing (causal queries before the first key): their pairs differ. Each team that counts gets one block at least: no
- * more of them count than there are blocks, and dealing leaves none out. */
+ * where many see nothing (causal queries before the first key): their pairs differ. Each team gets one block at least: there
+ * are no more teams than blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
-    uint32_t teams; /* that count, the first ones: the others, of which there is one at most, have no blocks */
+    uint32_t teams; /* that have blocks: all of the launch, or all but the last */
     uint32_t even;  /* blocks take about equally long */
     uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads dealt in pairs, and their pairs; the other heads */
     fa__divider by_blocks, by_pairs, by_rest_heads;

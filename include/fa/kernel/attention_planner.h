@@ -24,20 +24,20 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box, int lane) 
 }
 
 #if FA__REMEMBERS
-/* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query block, by the planner, while all
- * others wait for it: so each lane remembers those of its tiles, in shared memory; a bit for 32 tiles tells whether it does. All lanes look at a
- * tile's ids side by side; a lane by itself would read them far apart. */
+/* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query block, by the
+ * planner, while all others wait for it: so each lane remembers those of its tiles, in shared memory; a bit for 32 tiles tells
+ * whether it does. All lanes look at a tile's ids side by side; a lane by itself would read them far apart. */
 FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
     enum { FA__BATCH = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
-    const int word = first / FA__LANES, last = p->args.seqlen_k - 1;
+    const int word = first / FA__LANES, last = p->args.seqlen_k - 1, last_tile = last / FA_BLOCK_N;
     fa__ids own = {0, 0};
     if (first < FA__LOOP(_known) && memory->known >> word & 1) return memory->shared->ids[first + lane];
     FA__ROLL
-    for (int j = 0; j < FA__LANES && (first + j) * FA_BLOCK_N <= last; j += FA__BATCH) {
+    for (int j = 0; j < FA__LANES && first + j <= last_tile; j += FA__BATCH) {
         fa__ids of[FA__BATCH];
         FA__UNROLL
         for (int k = 0; k < FA__BATCH; k++)
-            of[k] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), fa__min((first + j + k) * FA_BLOCK_N, last), last, FA_BLOCK_N, lane);
+            of[k] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), fa__min(first + j + k, last_tile) * FA_BLOCK_N, last, FA_BLOCK_N, lane);
         FA__UNROLL
         for (int k = 0; k < FA__BATCH; k++) {
             of[k] = FA__LOOP(_ids_of_warp)(of[k]);
@@ -68,7 +68,7 @@ FA__FN int FA__LOOP(_shares_id)(const FA__PARAMS *p, fa_box box, int tile, int l
 }
 #endif
 
-/* The class of the tile that is number `i` of the walk, where lanes have neighbouring ones. */
+/* The class of a lane's tile, of the 32 that come next in the walk. */
 FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
     const int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__REMEMBERS /* the walk over the keys of a document mask always begins at tile 0 */
@@ -91,8 +91,9 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP
 #endif
 }
 
-/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no mask, if the first 32
- * that are looked at have one: consumers have most to do there, and rows that have seen nothing yet would be weighed twice. */
+/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no
+ * mask, if there is one among the 32 that are looked at: consumers have most to do there, and rows that see nothing of their
+ * first tile would be weighed twice in the next one. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {

@@ -42,8 +42,9 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     if (lane == 0) FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
 }
 
-/* Follows the notes, and brings a tile's K, the V of the tile before it, and at a block's beginning its Q, and the tile of a bias, each once a buffer is
- * free: this is the order in which buffers become free. With key biases all lanes of the warp take part, since they load those. */
+/* Follows the notes, and brings a tile's K, the V of the tile before it, at a block's beginning its Q, and the tile of a bias,
+ * each once a buffer is free: this is the order in which buffers become free. With key biases all lanes of the warp take part,
+ * since they load those. */
 FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0}, v_to = {0, 0}, q_to = {0, 0};
     FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next, if there is one */

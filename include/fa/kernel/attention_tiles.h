@@ -81,9 +81,10 @@
 #define FA__TABLE_CROWDED 2
 #endif
 #if FA__WIDEST <= 64
-/* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much of its time at its beginning
- * and its end, and 192 rows waste much of a short diagonal: then there are two teams of two warpgroups, each with blocks of its own, so that one multiplies
- * while the other ends a block. Without a mask they are slower from 1,536 keys on, and with biases always; ALiBi spills under masks that are not causal. */
+/* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much
+ * of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there are two teams of two
+ * warpgroups, each with blocks of its own, so that one multiplies while the other ends a block. Without a mask they are slower
+ * from 1,536 keys on, and with biases or a user's hook always; ALiBi spills under masks that are not causal. */
 #if FA__HAS_MASK ? FA__SIZED || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND != 1) \
                   : FA__SIZED || (FA__HAS_SCORE && !FA__SOFT_CAP) || FA__COLUMNS == FA__NEED_KEY_BIAS
 #define FA__TABLE_TEAMS 1

@@ -1,12 +1,11 @@
 /* attention_warpgroups.h: the forward for sm_90a: warps that plan and load, warpgroups that multiply (after
  * FlashAttention-3, Shah et al., arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
  *
- * One thread block stays on each multiprocessor. It is a team, or two that have nothing in common but the multiprocessor (FA__TEAMS), and each works
- * through its share of the blocks of FA_BLOCK_M queries. A
- * warp, the planner, runs ahead and writes a note for each tile of keys: which, whether the mask must look at it,
- * whether it is the first or last of its block. A thread of another warp follows the notes and has the copy
- * engine bring tiles of Q, K and V into rings of buffers. One to three consumer warpgroups take 64 queries each and read the same
- * tiles.
+ * One thread block stays on each multiprocessor. It is a team, or two that share nothing but the multiprocessor
+ * (FA__TEAMS), and each team works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner, runs ahead
+ * and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or last of its
+ * block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V into rings of
+ * buffers. One to three consumer warpgroups take 64 queries each and read the same tiles.
  *
  * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
  * P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between blocks: S'
@@ -107,6 +106,10 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
 
 /* The next tile's note, which is valid once the tile has landed; and marking it as read. */
 FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
+/* The note if the tile is known to be there. (Without a branch, on either side of which the assembler would stay.) */
+FA__FN int FA__LOOP(_note_if)(const FA__LOOP(_consumer) * c, int there) {
+    return fa_sm90_load_if(c->base + (uint32_t)(offsetof(FA__LOOP(_shared), note) + (size_t)c->next_note * sizeof c->shared->note[0]), there);
+}
 FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
     c->coming = fa_sm90_uniform(word);
     c->next_note = (int)((uint32_t)(c->next_note + 1) % FA__LOOP(_notes)); /* of unsigned numbers: an instruction, not four */
@@ -302,6 +305,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     c->current = c->next;
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
+    int there = 1, word = 0;
+    if (FA__LATE_K) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
     FA__LOOP(_qk_wait)(&c->s, 1);
     FA__LOOP(_mark)();
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
@@ -320,11 +325,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
 #if FA__CURVED
     if (last) FA__LOOP(_foresee_steep)(c);
 #endif
-    int there = 1, word = 0;
-    if (FA__LATE_K) {
-        there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
-        word = FA__LOOP(_note_of_next)(c);
-    } else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
+    if (FA__LATE_K) word = FA__LOOP(_note_if)(c, there);
+    else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
     if (FA__HAS_SCORE && !FA__LATE_K) FA__LOOP(_mark)();
     FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
@@ -430,7 +432,7 @@ FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
 #endif
 }
 
-/* The number of a thread block's team among all: those of a thread block are far apart, and so are their places in a head, by which blocks may differ in length. */
+/* The number of a thread block's team among all. Two of one thread block are far apart, so that they seldom both have long blocks. */
 FA__FN uint32_t FA__LOOP(_number)(int team) { return (uint32_t)team * gridDim.x + blockIdx.x; }
 
 FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {

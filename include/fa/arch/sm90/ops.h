@@ -100,6 +100,20 @@ FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) {
                  : "memory");
     return done;
 }
+/* What is at an address of shared memory, or 0 unless a condition holds: without a branch. */
+FA__DEVICE int fa_sm90_load_if(uint32_t address, int condition) {
+    int x;
+    asm volatile("{\n"
+                 ".reg .pred holds;\n"
+                 "setp.ne.s32 holds, %2, 0;\n"
+                 "mov.b32 %0, 0;\n"
+                 "@holds ld.shared.b32 %0, [%1];\n"
+                 "}"
+                 : "=&r"(x)
+                 : "r"(address), "r"(condition)
+                 : "memory");
+    return x;
+}
 
 /* ---- named barriers of some of a block's threads (PTX ISA, bar) ---- */
 
