@@ -1,8 +1,8 @@
 #!/bin/sh
 # nvcc_test.sh: every instance of the pair table compiles for GPUs: each chunk of it for one of the architectures in turn, and the
 # shipped hooks for sm_90a, or, with FA_FULL=1, all of them for all. On sm_90a no kernel of its schedule spills, but of hooks of the
-# tests that divide, and where tiles are classified by documents and more, nor do on Hopper plain instances, or those with a mask, of the schedule for every GPU; and nowhere is an array
-# in memory that belongs in registers. Prints TAP.
+# tests that divide, and where tiles are classified by documents and more; nor do on Hopper plain instances, or those with a mask, of
+# the schedule for every GPU; and nowhere is an array in memory that belongs in registers. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
 architectures="sm_80 sm_89 sm_90a sm_100a"
 if [ -z "$NVCC" ]; then

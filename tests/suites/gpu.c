@@ -160,6 +160,20 @@ static int outputs_right(problem *p, const result *exact, tolerance allowed) {
     return check_outputs(p, exact, allowed, &worst, 0);
 }
 
+#if TEST_SCHEDULE == 90
+/* The outputs, downloaded: a copy, which is the caller's; and whether they are the same, bit by bit. */
+static unsigned char *copy_outputs(problem *p) {
+    problem_download(p);
+    unsigned char *copy = (unsigned char *)malloc(p->o.bytes + p->lse.bytes);
+    memcpy(copy, p->o.host, p->o.bytes), memcpy(copy + p->o.bytes, p->lse.host, p->lse.bytes);
+    return copy;
+}
+static int same_outputs(problem *p, const unsigned char *copy) {
+    problem_download(p);
+    return !memcmp(copy, p->o.host, p->o.bytes) && !memcmp(copy + p->o.bytes, p->lse.host, p->lse.bytes);
+}
+#endif
+
 /* What NAME_plan() names is what was compiled and asked for, and it computes. */
 static void schedule(const instance *of, int expected) {
     const char *name = expected == 90 ? "sm_90a" : "sm_80";
@@ -229,15 +243,12 @@ static void workspaces(const instance *of) {
            "%s: a workspace of 4 bytes, for masks that nobody can foresee alone", of->name);
     p.args.workspace = NULL;
     status = of->forward(&p.args, 0);
-    problem_download(&p);
-    without = (unsigned char *)malloc(p.o.bytes + p.lse.bytes);
-    memcpy(without, p.o.host, p.o.bytes), memcpy(without + p.o.bytes, p.lse.host, p.lse.bytes);
+    without = copy_outputs(&p);
     p.args.workspace = p.workspace.data;
     for (int i = 0; i < 5 && status == FA_OK; i++) { /* the first time it is what it was filled with */
         cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes);
         status = of->forward(&p.args, 0);
-        problem_download(&p);
-        if (memcmp(without, p.o.host, p.o.bytes) || memcmp(without + p.o.bytes, p.lse.host, p.lse.bytes)) status = -1 - i;
+        if (!same_outputs(&p, without)) status = -1 - i;
     }
     tap_ok(status == FA_OK, "%s: with a workspace, five times the same bits as without (%d)", of->name, status);
     p.args.workspace_bytes = 3;
@@ -436,13 +447,10 @@ static void teams(void) {
         problem_new(&p, &one_team, &s, check_place, &random_numbers);
         problem_upload(&p);
         failed = one_team.forward(&p.args, 0) != FA_OK;
-        problem_download(&p);
-        unsigned char *first = (unsigned char *)malloc(p.o.bytes + p.lse.bytes);
-        memcpy(first, p.o.host, p.o.bytes), memcpy(first + p.o.bytes, p.lse.host, p.lse.bytes);
+        unsigned char *first = copy_outputs(&p);
         cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes), cudaMemset(p.lse.data, PROBLEM_POISON, p.lse.bytes);
         failed += two_teams.forward(&p.args, 0) != FA_OK || two_teams.plan(&p.args, &plan) != FA_OK;
-        problem_download(&p);
-        same = !memcmp(first, p.o.host, p.o.bytes) && !memcmp(first + p.o.bytes, p.lse.host, p.lse.bytes);
+        same = same_outputs(&p, first);
         free(first);
         problem_delete(&p);
         tap_ok(!failed && same && plan.warps == 16 && plan.blocks == thread_blocks,

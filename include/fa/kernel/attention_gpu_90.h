@@ -2,7 +2,8 @@
 
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_warpgroups.h>
-FA__REQUIRE(FA__TEAMS * sizeof(FA__LOOP(_shared)) <= 227 * 1024,
+enum { FA__LOOP(_shared_bytes) = FA__LOOP(_teams) * (int)sizeof(FA__LOOP(_shared)) }; /* of a thread block */
+FA__REQUIRE(FA__LOOP(_shared_bytes) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 /* Beyond that the assembler serialises the products, or gives up. */
 FA__REQUIRE(FA_BLOCK_N / 2 + FA_BLOCK_N / 4 + FA_HEAD_DIM_V / 2 <= (FA__TEAMS > 1 ? 88 : FA_BLOCK_M > 128 ? 132 : 212),
@@ -92,7 +93,7 @@ FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream
     FA__ATTN(__fold_scale)(&launch.p, launch.p.scale);
 #endif
     return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), blocks, FA__LOOP(_threads),
-                      FA__TEAMS * sizeof(FA__LOOP(_shared)), FA__TEAMS * sizeof(FA__LOOP(_shared)), &launch, stream);
+                      FA__LOOP(_shared_bytes), FA__LOOP(_shared_bytes), &launch, stream);
 }
 FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
@@ -108,7 +109,7 @@ FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *
     plan->schedule = "sm_90a";
     plan->arch = 90;
     plan->threads = FA__LOOP(_threads);
-    plan->shared_bytes = FA__TEAMS * sizeof(FA__LOOP(_shared));
+    plan->shared_bytes = FA__LOOP(_shared_bytes);
     plan->blocks = FA__LOOP(_blocks_of)(p, &status);
     return status;
 }

@@ -22,6 +22,7 @@ typedef struct FA__LOOP(_order) {
 } FA__LOOP(_order);
 
 enum { FA__LOOP(_alike), FA__LOOP(_paired), FA__LOOP(_uneven) }; /* how long blocks take */
+#define FA__ALL_ALIKE (FA__MASK_NEEDS & FA__NEED_DOCUMENT) /* known at compile time */
 
 static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
 #if FA__MASK_IS_BAND
@@ -38,7 +39,7 @@ static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
     return longest * 2 >= count ? FA__LOOP(_alike) : most * count * 4 > sum * 9 ? FA__LOOP(_uneven) : FA__LOOP(_paired);
 #else
     (void)p;
-    return FA__MASK_NEEDS & FA__NEED_DOCUMENT ? FA__LOOP(_alike) : FA__LOOP(_paired);
+    return FA__ALL_ALIKE ? FA__LOOP(_alike) : FA__LOOP(_paired);
 #endif
 }
 FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t teams) {
@@ -81,7 +82,7 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
     memset(&none, 0, sizeof none);
     none.batch = -1;
 #if FA__HAS_MASK
-    if ((FA__MASK_NEEDS & FA__NEED_DOCUMENT) || order->even) { /* the former at compile time */
+    if (FA__ALL_ALIKE || order->even) {
         uint32_t item = FA__LOOP(_item)(order, at), head = fa__divide(item, order->by_blocks);
         return item < p->items ? FA__ATTN(__block)(p, head, item - head * (uint32_t)p->blocks_m, FA_BLOCK_M) : none;
     }
@@ -113,3 +114,4 @@ FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) 
     return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
 #endif
 }
+#undef FA__ALL_ALIKE

@@ -70,6 +70,7 @@
  * keys per step gain nothing (176 at head dimension 128, 80 at 256), and waste more beyond a diagonal and beyond the last
  * key. Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #define FA__TABLE_M 128
+#define FA__TABLE_TEAMS 1
 #define FA__TABLE_STAGES 2
 /* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too, or the hook
  * is another shipped one. */
@@ -85,10 +86,9 @@
  * of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there are two teams of two
  * warpgroups, each with blocks of its own, so that one multiplies while the other ends a block. Without a mask they are slower
  * from 1,536 keys on, and with biases or a user's hook always; ALiBi spills under masks that are not causal. */
-#if FA__HAS_MASK ? FA__SIZED || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND != 1) \
-                  : FA__SIZED || (FA__HAS_SCORE && !FA__SOFT_CAP) || FA__COLUMNS == FA__NEED_KEY_BIAS
-#define FA__TABLE_TEAMS 1
-#else
+#if !FA__SIZED && (FA__HAS_MASK ? FA__COLUMNS != FA__NEED_ALIBI || FA__MASK_IS_BAND == 1 \
+                                : (!FA__HAS_SCORE || FA__SOFT_CAP) && FA__COLUMNS != FA__NEED_KEY_BIAS)
+#undef FA__TABLE_TEAMS
 #define FA__TABLE_TEAMS 2
 #endif
 #if FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2 && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)
@@ -126,7 +126,6 @@
 #endif
 #elif FA__WIDEST <= 128
 #define FA__TABLE_LONG_FROM 0
-#define FA__TABLE_TEAMS 1
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 96
 #else
@@ -134,7 +133,6 @@
 #endif
 #elif FA__WIDEST <= 192
 #define FA__TABLE_LONG_FROM 0
-#define FA__TABLE_TEAMS 1
 #if FA__BIAS_TILES
 #define FA__TABLE_N 64
 #elif FA__TABLE_CROWDED == 2
@@ -148,7 +146,6 @@
 #endif
 #else
 #define FA__TABLE_LONG_FROM 0
-#define FA__TABLE_TEAMS 1
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 48
 #else
