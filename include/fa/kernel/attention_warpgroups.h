@@ -240,35 +240,32 @@ FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
 #include <fa/kernel/attention_soft_cap.h>
 #endif
 
-/* Completes a step at the beginning of the next one: here the assembler leaves the exponentials where they are, after
- * the wait for P V. Recomputes the weights of the current tile if its maximum was found to be behind. */
-FA__FN void FA__LOOP(_confirm)(FA__LOOP(_consumer) * c) {
-    if (c->behind) {
-        float alpha[FA__LOOP(_qk_ROWS)];
-#if FA__CURVED
-        if (c->behind >= FA__LOOP(_uncapped)) FA__LOOP(_cap)(c);
-#endif
-        FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
-        if (FA__FAR_KEPT) c->far = FA__FAR(c);
-        FA__LOOP(_softmax_fade)(&c->state, alpha);
-        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
-        FA__LOOP(_weigh)(c, 0);
-    }
+/* Adds the current tile's sums to its block's. */
+FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_consumer) * c) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += c->sum[r];
 }
 
-/* A no-op for a converged warp, but the assembler orders instructions differently around it. The places of these marks
- * were found by counting clocks: 1 to 3% fewer at head dimensions 64 and 128. */
-FA__FN void FA__LOOP(_mark)(void) { fa_sm90_warp_barrier(); }
+/* Weighs the current tile once more, by its own maximum, which was found to be far above the one that it was weighed by. */
+FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c) {
+    float alpha[FA__LOOP(_qk_ROWS)];
+#if FA__CURVED
+    if (c->behind >= FA__LOOP(_uncapped)) FA__LOOP(_cap)(c);
+#endif
+    FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
+    if (FA__FAR_KEPT) c->far = FA__FAR(c);
+    FA__LOOP(_softmax_fade)(&c->state, alpha);
+    FA__LOOP(_pv_scale_rows)(&c->o, alpha);
+    FA__LOOP(_weigh)(c, 0);
+}
 
-/* A step: P V of the current tile, Q K^T and the softmax of the next one. `plain`: both are of one block, and no mask looks at the next one.
- * `smooth`: what FA__SMOOTH says holds for it. */
-FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
+/* A step: P V of the current tile, Q K^T and the softmax of the next one. `inside`: both are of one block. `plain`: no mask looks at the
+ * next one. `smooth`: what FA__SMOOTH says holds for it. */
+FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
-    const int last = plain ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
+    const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
     int leader = c->thread == 0, v_slot = c->current.slot;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
-    FA__LOOP(_confirm)(c);
+    if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
     FA__LOOP(_softmax_state) before = c->state;
 
 #if FA__BIAS_TILES
@@ -298,8 +295,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     FA__LOOP(_qk_start_eight)(&c->s, c->rows, c->rows + (uint32_t)(64 + c->next.slot * FA_BLOCK_N) * 16);
 #endif
     FA__LOOP(_qk_commit)();
-    if (plain || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
-    FA__LOOP(_mark)();
+    if (inside || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
     FA__LOOP(_end_turn)(c);
     c->current = c->next;
@@ -308,14 +304,13 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     int there = 1, word = 0;
     if (FA__LATE_K) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
     FA__LOOP(_qk_wait)(&c->s, 1);
-    FA__LOOP(_mark)();
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty),
                                leader && c->note & FA__LOOP(_last));
 
     /* While P V runs. */
     if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
-    if (!plain && last) FA__LOOP(_softmax_init)(&c->state);
+    if (!inside && last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
@@ -327,11 +322,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
 #endif
     if (FA__LATE_K) word = FA__LOOP(_note_if)(c, there);
     else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
-    if (FA__HAS_SCORE && !FA__LATE_K) FA__LOOP(_mark)();
     FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), plain || c->begun); /* by all threads, which frees their notes, too */
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), inside || c->begun); /* by all threads, which frees their notes, too */
     if (FA__APART) fa_sm90_keep_apart(c->thread);
 #if FA__CURVED
     if (smooth) c->behind = FA__LOOP(_weigh_uncapped)(c);
@@ -348,6 +342,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int plain, int smooth) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
         FA__LOOP(_take_note)(c, word);
     }
+    /* In this step, not in the next one: the assembler before CUDA 12.9 serialises all products if scores of one step are read in another. And at its
+     * end: earlier it would compute exponentials ahead of the wait for P V. */
+    if (c->behind) FA__LOOP(_weigh_again)(c);
+    if (FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
 }
 
 FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int team, int group) {
@@ -386,9 +384,13 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(c); /* the first turn is the first group's */
     for (;;) {
-        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->rough) FA__LOOP(_step)(c, 1, FA__SMOOTH);
+        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->rough) FA__LOOP(_step)(c, 1, 1, FA__SMOOTH);
 #if FA__SMOOTH && (FA__ALL_THERE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
-        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 0);
+        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 1, 0);
+#endif
+#if FA__MASKED_INSIDE
+        while (!(c->note & FA__LOOP(_last)) && (c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 0, 0);
+        if (!(c->note & FA__LOOP(_last)) && !c->rough) continue;
 #endif
         if (c->note & FA__LOOP(_last)) {
             c->q_slot = c->blocks % FA__LOOP(_q_stages);
@@ -400,9 +402,9 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
             c->rough = FA__LOOP(_ragged)(FA__LOOP(_part)(c, 0));
             FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
         }
-        FA__LOOP(_step)(c, 0, 0);
+        FA__LOOP(_step)(c, 0, 0, 0);
     }
-    FA__LOOP(_confirm)(c);
+    if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
     if (group == 0) FA__LOOP(_await_turn)(c); /* the one that is left over: barriers must be even when a thread block ends */
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
@@ -467,12 +469,15 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__PRODUCER_REGISTERS
 #undef FA__LOOKS_FIRST
 #undef FA__LATE_K
+#undef FA__SUMS_EARLY
+#undef FA__MASKED_INSIDE
 #undef FA__APART
 #undef FA__COLUMNS_LATE
 #undef FA__LINES
 #undef FA__REMEMBERS
 #undef FA__GUESSES
 #undef FA__FAR_KEPT
+#undef FA__CRAMPED
 #undef FA__FAR
 #undef FA__NEAR
 #undef FA__CURVED

@@ -44,9 +44,12 @@
 /* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
 #define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
 
+/* Whether registers do not suffice for what other instances up to head dimension 64 do: 32 bytes would be spilled. */
+#define FA__CRAMPED (FA__BIAS_TILES && FA__GROUPS == 3 && FA__WIDEST > 48)
+
 /* Whether a maximum is tested for being large, or not there yet, only when it changes: 1 to 2% faster, but with a
  * user's hook at head dimension 128 10% slower, because the assembler orders the exponentials differently. */
-#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 64))
+#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 64) && !FA__CRAMPED)
 
 #define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
 
@@ -59,7 +62,25 @@
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
  * the assembler can then also begin them while P V runs. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
-#define FA__LATE_K (FA__WIDEST <= 64 || (FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HOOKED))
+#define FA__LATE_K (FA__WIDEST <= 64 ? !FA__CRAMPED : FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HOOKED)
+
+/* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
+ * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 5% slower elsewhere; under a soft cap at 96 12% faster. */
+#if FA__WIDEST <= 64 || FA__WIDEST > 160
+#define FA__SUMS_EARLY 0
+#elif FA__SOFT_CAP
+#define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST > 80 && FA__WIDEST <= 96))
+#elif FA__HAS_SCORE
+#define FA__SUMS_EARLY (FA__WIDEST > 96 && !FA__COLUMNS)
+#elif FA__HAS_MASK
+#define FA__SUMS_EARLY (FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND)
+#else
+#define FA__SUMS_EARLY (FA__WIDEST <= 80)
+#endif
+
+/* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
+ * up to 4% faster; with columns or a bias in tiles slower. */
+#define FA__MASKED_INSIDE (FA__MASK_IS_BAND && FA__WIDEST <= 64 && !FA__COLUMNS && !FA__BIAS_TILES)
 
 /* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
 #define FA__COLUMNS_LATE (FA__GROUPS < 3)
