@@ -10,6 +10,11 @@ if [ -z "$NVCC" ]; then
     tap_end
 fi
 T=${BUILD:-build}/tests
+# none_in FILE TEXT: a test that passes if nothing was found.
+none_in() {
+    [ ! -s "$1" ]
+    ok $? "$2" "$1"
+}
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 # The schedule for every GPU, which on Hopper has more registers than elsewhere.
@@ -49,12 +54,10 @@ while read -r arch chunk; do
     ok "$(cat "$log.status")" "$(grep -c 'include <fa/attention.h>' "$chunk") instances of $(basename "$chunk") compile for $arch" "$log.log"
     # More stack than spills: an array that a loop which was not unrolled indexes (half the speed).
     awk '/Function properties for/ { name = $NF } / bytes stack frame/ && $1 > $5 + 15 { print name ": " $0 }' "$log.log" >"$log.indexed"
-    [ ! -s "$log.indexed" ]
-    ok $? "no array of its kernels for $arch lies in memory" "$log.indexed"
+    none_in "$log.indexed" "no array of its kernels for $arch lies in memory"
     [ "$arch" = sm_90a ] || continue
     grep 'wgmma.mma_async instructions are serialized' "$log.log" >"$log.serial" # twice the time (some assemblers before CUDA 12.9: doc/hopper.md)
-    [ ! -s "$log.serial" ]
-    ok $? "the assembler does not serialise its products" "$log.serial"
+    none_in "$log.serial" "the assembler does not serialise its products"
     if [ "$chunk" = "$work/every.c" ]; then
         grep ' bytes spill stores' "$log.log" | grep -v ' 0 bytes spill stores' >"$log.spilled"
         [ "$(grep -c 'Function properties for.*_sm80_' "$log.log")" = 9 ] && [ ! -s "$log.spilled" ]
@@ -66,8 +69,7 @@ while read -r arch chunk; do
     awk '/Function properties for/ { name = $NF; sub(/^_Z[0-9]+/, "", name); sub(/_sm90_.*/, "", name); ours = $NF ~ /_sm90_/; kernels += ours }
         / bytes spill stores/ && !/ 0 bytes spill stores/ && ours { print name }
         END { if (!kernels) print "no kernel was found" }' "$log.log" | grep -vxFf "$log.excepted" >"$log.spilled"
-    [ ! -s "$log.spilled" ]
-    ok $? "nothing spills in its kernels for sm_90a" "$log.spilled"
+    none_in "$log.spilled" "nothing spills in its kernels for sm_90a"
 done <"$work/list"
 [ "${FA_FULL:-0}" = 1 ] || skip "each instance is compiled for one GPU architecture, not for all four: FA_FULL=1 takes the time"
 tap_end

@@ -3,9 +3,9 @@
  * with larger ones can be weighed once more with fa__tanh(); the rest of its block then goes that way from the beginning. All warps of the
  * group must go that way together, since together they multiply: a warp says so in shared memory before a turn begins, and all look after that. */
 
-enum { FA__LOOP(_uncapped) = 2, FA__LOOP(_steep) = 3 }; /* NAME_consumer.behind: the scores have yet to be capped; and some are beyond the polynomial's reach */
+enum { FA__LOOP(_uncapped) = 2, FA__LOOP(_steep) = 3 }; /* how a maximum may be behind: the scores have yet to be capped; and some are beyond the polynomial's reach */
 
-/* The weights of the current tile, whose scores are not capped, and their sums. Returns what `behind` becomes. */
+/* The weights of the current tile, whose scores are not capped, and their sums. Returns whether their maximum is behind. */
 FA__FN int FA__LOOP(_weigh_uncapped)(FA__LOOP(_consumer) * c) {
     enum { FA__ROWS = FA__LOOP(_qk_ROWS), FA__COLS = FA__LOOP(_qk_COLS) };
     const fa__cap_curve *cap = &c->p->cap;
@@ -55,8 +55,8 @@ FA__FN void FA__LOOP(_foresee_steep)(FA__LOOP(_consumer) * c) {
 }
 
 /* Caps the scores of a tile that has to be weighed once more. */
-FA__FN void FA__LOOP(_cap)(FA__LOOP(_consumer) * c) {
+FA__FN void FA__LOOP(_cap)(FA__LOOP(_consumer) * c, int behind) {
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = fa__tanh(c->s.x[i] * c->p->scale, FA_DTYPE);
-    if (c->behind == FA__LOOP(_steep) && !(c->note & FA__LOOP(_last))) FA__LOOP(_say_steep)(c, FA__LOOP(_steep_place)(c));
+    if (behind == FA__LOOP(_steep) && !(c->note & FA__LOOP(_last))) FA__LOOP(_say_steep)(c, FA__LOOP(_steep_place)(c));
 }

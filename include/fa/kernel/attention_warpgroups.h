@@ -74,9 +74,8 @@ typedef struct FA__LOOP(_consumer) {
     FA__LOOP(_pv_a) weights;
     FA__LOOP(_softmax_state) state; /* without the current tile's sum */
     float sum[FA__LOOP(_qk_ROWS)];
-    int behind; /* the current tile has to be weighed once more, */
-    int far;    /* because a maximum is large (FA__FAR_KEPT) */
-    int rough;  /* the latest block has tiles that are not smooth (FA__SMOOTH) */
+    int far;   /* a maximum of the current tile's block is large (FA__FAR_KEPT) */
+    int rough; /* the latest block has tiles that are not smooth (FA__SMOOTH) */
 #if FA__COLUMNS == FA__NEED_ALIBI
     FA__LOOP(_columns) columns; /* of the latest block */
 #endif
@@ -245,11 +244,13 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_consumer) * c) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += c->sum[r];
 }
 
-/* Weighs the current tile once more, by its own maximum, which was found to be far above the one that it was weighed by. */
-FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c) {
+/* Weighs the current tile once more, by its own maximum, since that which it was weighed by was found to be far behind. */
+FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
     float alpha[FA__LOOP(_qk_ROWS)];
 #if FA__CURVED
-    if (c->behind >= FA__LOOP(_uncapped)) FA__LOOP(_cap)(c);
+    if (behind >= FA__LOOP(_uncapped)) FA__LOOP(_cap)(c, behind);
+#else
+    (void)behind;
 #endif
     FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
     if (FA__FAR_KEPT) c->far = FA__FAR(c);
@@ -263,7 +264,7 @@ FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c) {
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
-    int leader = c->thread == 0, v_slot = c->current.slot;
+    int leader = c->thread == 0, v_slot = c->current.slot, behind;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
     FA__LOOP(_softmax_state) before = c->state;
@@ -310,7 +311,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
 
     /* While P V runs. */
     if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
-    if (!inside && last) FA__LOOP(_softmax_init)(&c->state);
+    if (last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
@@ -328,14 +329,13 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), inside || c->begun); /* by all threads, which frees their notes, too */
     if (FA__APART) fa_sm90_keep_apart(c->thread);
 #if FA__CURVED
-    if (smooth) c->behind = FA__LOOP(_weigh_uncapped)(c);
+    if (smooth) behind = FA__LOOP(_weigh_uncapped)(c);
     else
 #endif
     {
         FA__LOOP(_weigh)(c, FA__NEAR);
-        c->behind = !FA__LOOKS_FIRST &&
-                    (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
-                     (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
+        behind = !FA__LOOKS_FIRST && (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
+                                      (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
     }
     c->begun = 1;
     if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
@@ -344,7 +344,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     }
     /* In this step, not in the next one: the assembler before CUDA 12.9 serialises all products if scores of one step are read in another. And at its
      * end: earlier it would compute exponentials ahead of the wait for P V. */
-    if (c->behind) FA__LOOP(_weigh_again)(c);
+    if (behind) FA__LOOP(_weigh_again)(c, behind);
     if (FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
 }
 
@@ -364,7 +364,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
-    c->behind = c->far = c->rough = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    c->far = c->rough = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
     FA__UNROLL
     for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
     FA__LOOP(_pv_zero)(&c->o);
