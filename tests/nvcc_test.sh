@@ -17,17 +17,26 @@ none_in() {
 }
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-# The schedule for every GPU, which on Hopper has more registers than elsewhere.
-{
-    echo '#include <fa/fa.h>'
-    for head_dim_mask in '64 ' '128 ' '256 ' '64 fa_causal' '128 fa_causal' '256 fa_causal' '128 fa_sliding_window' '128 fa_prefix' '128 fa_document'; do
-        mask=${head_dim_mask#* } head_dim=${head_dim_mask% *}
-        [ -z "$mask" ] || echo "#define FA_MASK $mask"
-        printf '#define %s\n' "FA_NAME every_${head_dim}_$mask" 'FA_API FA_EXTERN' 'FA_ARCH 80' 'FA_DTYPE FA_BF16' "FA_HEAD_DIM $head_dim"
+# instances ARCH: instances in bf16 of one schedule, each with a head dimension, a mask and a hook from a line of the input; "-" is none.
+instances() {
+    echo '#include <fa/mask.h>'
+    echo '#include <fa/score.h>'
+    echo 'FA_SCORE_CHAIN(capped_alibi, fa_softcap, fa_alibi)'
+    while read -r head_dim mask score; do
+        [ "$mask" = - ] || echo "#define FA_MASK $mask"
+        [ "$score" = - ] || echo "#define FA_SCORE $score"
+        printf '#define %s\n' "FA_NAME some_${head_dim}_${mask#-}_${score#-}" 'FA_API FA_EXTERN' "FA_ARCH $1" 'FA_DTYPE FA_BF16' "FA_HEAD_DIM $head_dim"
         echo '#include <fa/attention.h>'
     done
-} >"$work/every.c"
-echo "sm_90a $work/every.c" >"$work/list"
+}
+# The schedule for every GPU, which on Hopper has more registers than elsewhere; and masks where consumers of sm_90a have the fewest.
+for line in '64 -' '128 -' '256 -' '64 fa_causal' '128 fa_causal' '256 fa_causal' '128 fa_sliding_window' '128 fa_prefix' '128 fa_document'; do
+    echo "$line -"
+done | instances 80 >"$work/every.c"
+for mask in fa_causal fa_sliding_window fa_prefix fa_document fa_causal_document; do
+    printf '64 %s %s\n' $mask - $mask fa_softcap $mask capped_alibi
+done | instances 90 >"$work/few.c"
+printf 'sm_90a %s\n' "$work/every.c" "$work/few.c" >"$work/list"
 
 set -- $architectures
 for chunk in "$T"/forward_[0-9][0-9].c "$T"/forward_hooks.c; do

@@ -84,14 +84,14 @@ $(test_suites): $(T)/%: $(T)/%.o $(test_harness)
 
 # ---- the same on the GPU, with nvcc ----
 
-# Without a GPU only the contracts, for the status that says so; tests/nvcc_test.sh compiles the instances.
+# Without a GPU only the status that says so; tests/nvcc_test.sh compiles the instances.
 TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(INCLUDE) -Itests
 TEST_CODE    = $(call gpu_code,$(gpu_arch))
 # An architecture that the GPU at hand is not.
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
 gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_hooks $(T)/gpu_forward_random
-gpu_suites   = $(if $(NVCC),$(T)/gpu_contracts $(if $(GPU),$(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)))
+gpu_suites   = $(if $(NVCC),$(if $(GPU),$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward),$(T)/gpu_no_device))
 # Where instances have a schedule of their own, the one for every GPU runs on a part of them, which changes with the seed.
 gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)
 
@@ -131,6 +131,7 @@ $(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(TEST_NVFLAGS) $(TEST_CODE) -c -o $@ $<
 
+$(T)/gpu_no_device: $(T)/gpu/no_device.o
 $(T)/gpu_contracts: $(T)/gpu/contracts.o $(T)/gpu/contracts_elsewhere.o
 $(T)/gpu_primitives: $(T)/gpu/primitives.o
 $(T)/gpu_rows: $(T)/gpu/rows.o
@@ -145,7 +146,7 @@ $(T)/gpu_other: $(T)/gpu/other.o
 $(T)/gpu_sm90: $(T)/gpu/sm90.o $(sm90_chunks:%=$(T)/gpu/products_%.o)
 $(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
 $(gpu_plain_forward): $(T)/gpu_plain_forward_%: $(T)/gpu/plain_forward_%.o $(T)/forward.o
-$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward) $(gpu_plain_forward): $(gpu_harness)
+$(T)/gpu_no_device $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward) $(gpu_plain_forward): $(gpu_harness)
 	$(Q)$(NVCC) $(TEST_CODE) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
 # ---- FA_BF16 on a CPU with AMX, whose instruction layer is in C, on any that rounds to it (tests/simulator/amx) ----

@@ -55,11 +55,11 @@ FA_HOOK float fa__cap_or_nan(fa_index at) { return at.checked || at.args->softca
 FA_HOOK float fa_softcap(const void *user, float score, fa_index at) {
     (void)user;
     float cap = fa__cap_or_nan(at);
-    return cap * fa__tanh(score * (1.0f / cap), at.dtype);
+    return cap * fa__tanh(score * fa__reciprocal(cap), at.dtype);
 }
 FA_HOOK float fa_softcap_grad(const void *user, float score, fa_index at) {
     (void)user;
-    float t = fa__tanh(score * (1.0f / fa__cap_or_nan(at)), at.dtype);
+    float t = fa__tanh(score * fa__reciprocal(fa__cap_or_nan(at)), at.dtype);
     return 1.0f - t * t;
 }
 /** @} */

@@ -134,22 +134,29 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
     memory.batch = -1;
 #endif
     for (uint32_t count = 0;; count++) {
-        fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
-        int word = FA__LOOP(_end) | FA__LOOP(_last), next = -1, end = box.batch < 0;
+        const fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
+        const int end = box.batch < 0;
+        int word = -1; /* the note that is written next, once it is known whether the block has another one */
         if (!end) {
             FA__LOOP(_recall)(&memory, box, lane);
             FA__LOOP(_walk_start)(&walk, p, box);
-            word = FA__LOOP(_walk_next)(&walk, &memory, p, box, 1, lane);
-            /* A block that sees no key gets one tile, all of which is masked. */
-            if (word < 0) word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked);
-            next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
-            word |= FA__LOOP(_first);
         }
-        if (lane == 0) {
-            FA__LOOP(_block) block = {box.batch, box.head, box.head_kv, box.queries.begin};
-            shared->block[count % FA__LOOP(_blocks)] = block;
-        }
-        while (word >= 0) {
+        int first = 1;
+        FA__ROLL
+        do { /* one call of _walk_next(), in which masks are inlined; for bands, which are short, two: 2% faster under a window */
+            int next = end ? -1 : FA__LOOP(_walk_next)(&walk, &memory, p, box, first, lane);
+            if (first) {
+                first = 0;
+                if (lane == 0) {
+                    FA__LOOP(_block) block = {box.batch, box.head, box.head_kv, box.queries.begin};
+                    shared->block[count % FA__LOOP(_blocks)] = block;
+                }
+                word = end ? FA__LOOP(_end) : next | FA__LOOP(_first);
+                if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
+                    word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);
+                if (next >= 0 && !FA__MASK_IS_BAND) continue;
+                if (next >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
+            }
             FA__LOOP(_wait_empty)(shared->of_notes, at);
             if (lane == 0) {
                 shared->note[at.slot] = next < 0 ? word | FA__LOOP(_last) : word;
@@ -157,8 +164,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             }
             FA__LOOP(_advance)(&at, FA__LOOP(_notes));
             word = next;
-            if (word >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
-        }
+        } while (word >= 0);
         if (end) return;
     }
 }

@@ -264,6 +264,7 @@ FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
+    const int late = FA__LATE_K && !(FA__MASKED_EARLY && inside && !plain);
     int leader = c->thread == 0, v_slot = c->current.slot, behind;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
@@ -303,7 +304,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
     int there = 1, word = 0;
-    if (FA__LATE_K) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
+    if (late) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
     FA__LOOP(_qk_wait)(&c->s, 1);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty),
@@ -321,7 +322,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
 #if FA__CURVED
     if (last) FA__LOOP(_foresee_steep)(c);
 #endif
-    if (FA__LATE_K) word = FA__LOOP(_note_if)(c, there);
+    if (late) word = FA__LOOP(_note_if)(c, there);
     else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
     FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
@@ -338,7 +339,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
                                       (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
     }
     c->begun = 1;
-    if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
+    if (late && !(c->note & FA__LOOP(_last))) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
         FA__LOOP(_take_note)(c, word);
     }
@@ -471,6 +472,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__LATE_K
 #undef FA__SUMS_EARLY
 #undef FA__MASKED_INSIDE
+#undef FA__MASKED_EARLY
 #undef FA__APART
 #undef FA__COLUMNS_LATE
 #undef FA__LINES

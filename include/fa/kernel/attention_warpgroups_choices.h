@@ -79,8 +79,11 @@
 #endif
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
- * up to 4% faster; with columns or a bias in tiles slower. */
-#define FA__MASKED_INSIDE (FA__MASK_IS_BAND && FA__WIDEST <= 64 && !FA__COLUMNS && !FA__BIAS_TILES)
+ * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. */
+#define FA__MASKED_INSIDE (FA__MASK_IS_BAND && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
+
+/* Whether in that copy the next tile of K is waited for before the exponentials in spite of FA__LATE_K: 1 to 2% slower, but a window would spill 4 bytes. */
+#define FA__MASKED_EARLY (FA__MASKED_INSIDE && FA__WIDEST > 56)
 
 /* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
 #define FA__COLUMNS_LATE (FA__GROUPS < 3)
