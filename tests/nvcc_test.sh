@@ -34,7 +34,7 @@ for line in '64 -' '128 -' '256 -' '64 fa_causal' '128 fa_causal' '256 fa_causal
     echo "$line -"
 done | instances 80 >"$work/every.c"
 for mask in fa_causal fa_sliding_window fa_prefix fa_document fa_causal_document; do
-    printf '64 %s %s\n' $mask - $mask fa_softcap $mask capped_alibi
+    printf '64 %s %s\n' $mask - $mask fa_softcap $mask fa_alibi $mask capped_alibi
 done | instances 90 >"$work/few.c"
 printf 'sm_90a %s\n' "$work/every.c" "$work/few.c" >"$work/list"
 

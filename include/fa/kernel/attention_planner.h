@@ -143,7 +143,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         }
         int first = 1;
         FA__ROLL
-        do { /* one call of _walk_next(), in which masks are inlined; for bands, which are short, two: 2% faster under a window */
+        do { /* one call of _walk_next(), in which masks are inlined */
             int next = end ? -1 : FA__LOOP(_walk_next)(&walk, &memory, p, box, first, lane);
             if (first) {
                 first = 0;
@@ -154,7 +154,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                 word = end ? FA__LOOP(_end) : next | FA__LOOP(_first);
                 if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
                     word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);
-                if (next >= 0 && !FA__MASK_IS_BAND) continue;
+                if (next >= 0 && !FA__PLANS_TWICE) continue;
                 if (next >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
             }
             FA__LOOP(_wait_empty)(shared->of_notes, at);

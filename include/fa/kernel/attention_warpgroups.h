@@ -471,6 +471,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__LOOKS_FIRST
 #undef FA__LATE_K
 #undef FA__SUMS_EARLY
+#undef FA__PLANS_TWICE
 #undef FA__MASKED_INSIDE
 #undef FA__MASKED_EARLY
 #undef FA__APART
