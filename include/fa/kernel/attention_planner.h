@@ -154,8 +154,10 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                 word = end ? FA__LOOP(_end) : next | FA__LOOP(_first);
                 if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
                     word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);
-                if (next >= 0 && !FA__PLANS_TWICE) continue;
-                if (next >= 0) next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
+                if (next >= 0) {
+                    if (!FA__PLANS_TWICE) continue;
+                    next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
+                }
             }
             FA__LOOP(_wait_empty)(shared->of_notes, at);
             if (lane == 0) {
