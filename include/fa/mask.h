@@ -314,8 +314,9 @@ FA_HOOK fa_range fa_document_queries(const void *user, fa_box box) {
 
 /** @name fa_causal_document: keys of the query's own document up to its own position
  *
- *  What fa_causal and fa_document both keep: packed documents, as language models are trained on. FA_MASK_AND would keep the
- *  same; this is faster, since kernels know its two parts.
+ *  What fa_causal and fa_document both keep: packed documents, as language models are trained on. Positions are those in
+ *  the pack, so each document must have as many queries as keys. FA_MASK_AND would keep the same; this is faster, since kernels
+ *  know its two parts.
  *  @{ */
 FA_HOOK int fa_causal_document_keep(const void *user, fa_index at) {
     return fa_causal_keep(user, at) && fa_document_keep(user, at);

@@ -6,9 +6,9 @@
  * mask that leaves each about as much, a window or documents, but in rounds that go forwards and backwards alternately,
  * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a team
  * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so
- * that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and one round before
- * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1 to 3%
- * of an even share (6% at worst, in what the benchmark times) without a counter in memory. All blocks are dealt out singly
+ * that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and some round before
+ * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1%
+ * of an even share in most of what the benchmark times (3% at worst) without a counter in memory. All blocks are dealt out singly
  * where many see nothing (causal queries before the first key): their pairs differ. Each team gets one block at least: there
  * are no more teams than blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
@@ -48,7 +48,9 @@ FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *
     order->teams = teams;
     order->even = spread == FA__LOOP(_alike);
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
-    order->rest_heads = (teams + order->pairs - 1) / order->pairs;
+    /* Of these the shares are most even if they have nearly a pair a team, so that no team gets two of the longest; if heads are too long for that, a little more. */
+    order->rest_heads = (teams - 1) / order->pairs;
+    if ((uint64_t)order->rest_heads * order->pairs * 12 < (uint64_t)teams * 11) order->rest_heads = (teams + order->pairs - 1) / order->pairs;
     if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;
     order->front_heads = heads - order->rest_heads;
     order->front = order->front_heads * order->pairs;
