@@ -451,6 +451,8 @@ static void errors(void) {
     p = fresh(&document, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.document_k + 1, fails(&p, argument, "document_k, at ", "has a place in lse");
     p = fresh(&bias, &s), p.args.o.data = (void *)(uintptr_t)p.args.bias, fails(&p, argument, "bias, at ", "has a place in o");
     p = fresh(&key_bias, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.key_bias + 2, fails(&p, argument, "key_bias, at ", "has a place in lse");
+    p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = p.args.key_bias_stride_head = 0; /* one array for all heads */
+    p.args.key_bias = (float *)p.args.o.data + p.args.o.stride_seq, fails(&p, argument, "key_bias, at ", "has a place in o");
     p = fresh(&bf16_window, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.alibi_slopes + 1, fails(&p, argument, "alibi_slopes, at ", "has a place in lse");
 
     p = fresh(&half_causal, &s), p.args.q.stride_seq = 68, fails(&p, argument, "q.stride_seq is 68", "multiple of 8");

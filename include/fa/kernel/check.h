@@ -102,7 +102,9 @@ FA__CALLED int fa__rows_meet(fa__lattice *of, int64_t apart, int depth) {
         if (fa__rows_meet(of, apart - i * of->stride[depth], depth + 1)) return 1;
     return 0;
 }
-/* Whether two tensors share memory: known if they begin at the same address or have the same strides, else taken for no. */
+/* How many places there are along a stride: one if it is 0. */
+static inline FA_UNUSED int fa__places_along(const fa__stride_use *use) { return use->stride ? use->size : 1; }
+/* Whether two tensors share memory: known if they begin at the same address or have the same strides, except for those of 0, else taken for no. */
 FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b) {
     fa__lattice of;
     if (!a->data || !b->data || a->row_bytes <= 0 || b->row_bytes <= 0) return 0;
@@ -110,14 +112,14 @@ FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b) {
         if (a->strides[i].size < 1 || b->strides[i].size < 1) return 0; /* whose strides may be anything */
     if (a->data == b->data) return 1;
     for (int i = 0; i < 3; i++) {
-        const fa__stride_use *in = &a->strides[i], *other = &b->strides[i];
-        const int64_t own = in->size > 1 ? in->stride * a->element_bytes : 0, its = other->size > 1 ? other->stride * b->element_bytes : 0;
-        if (in->size > 1 && other->size > 1 && own != its) return 0;
-        const int64_t s = in->size > 1 ? own : its;
+        const int in = fa__places_along(&a->strides[i]), other = fa__places_along(&b->strides[i]);
+        const int64_t own = in > 1 ? a->strides[i].stride * a->element_bytes : 0, its = other > 1 ? b->strides[i].stride * b->element_bytes : 0;
+        if (in > 1 && other > 1 && own != its) return 0;
+        const int64_t s = in > 1 ? own : its;
         int at = i;
         for (; at > 0 && of.stride[at - 1] < s; at--)
             of.stride[at] = of.stride[at - 1], of.least[at] = of.least[at - 1], of.most[at] = of.most[at - 1];
-        of.stride[at] = s, of.least[at] = 1 - (int64_t)other->size, of.most[at] = (int64_t)in->size - 1;
+        of.stride[at] = s, of.least[at] = 1 - (int64_t)other, of.most[at] = (int64_t)in - 1;
     }
     of.row = a->row_bytes, of.other_row = b->row_bytes, of.left = 10000;
     const int64_t apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data), farthest = (int64_t)1 << 60;
