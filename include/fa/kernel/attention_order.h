@@ -48,7 +48,7 @@ FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *
     order->teams = teams;
     order->even = spread == FA__LOOP(_alike);
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
-    /* Of these the shares are most even if they have nearly a pair a team, so that no team gets two of the longest; if heads are too long for that, a little more. */
+    /* A little less than a pair of single blocks a team, so that none gets two of the longest; a little more where a head has too many for that. */
     order->rest_heads = (teams - 1) / order->pairs;
     if ((uint64_t)order->rest_heads * order->pairs * 12 < (uint64_t)teams * 11) order->rest_heads = (teams + order->pairs - 1) / order->pairs;
     if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;
