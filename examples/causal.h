@@ -1,4 +1,4 @@
-/* What 20, 21 and 23 are compared with: plain causal attention. */
+/* What 20, 21, 23 and 25 are compared with: plain causal attention. */
 #define FA_NAME causal
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
