@@ -10,53 +10,38 @@
 #define NO_MAIN
 #include "10_first_use.cu"
 #include "causal.h" /* run_causal() */
-
-struct spans {
-    const int *begin, *end; /* (batch, seqlen_q): the first key that a query sees, and the one after the last */
-};
+#include "packs.h"  /* struct pack: (batch, seqlen_q), the first key that a query sees, and the one after the last */
 
 FA_HOOK int64_t spans_row(fa_box box) { return (int64_t)box.batch * box.args->seqlen_q; }
 
-FA_HOOK int spans_keep(const struct spans *u, fa_index at) {
+FA_HOOK int spans_keep(const struct pack *u, fa_index at) {
     int64_t i = (int64_t)at.batch * at.args->seqlen_q + at.query;
     return (at.key >= u->begin[i]) & (at.key < u->end[i]);
 }
-FA_HOOK fa_tile_class spans_tile(const struct spans *u, fa_box box) {
+FA_HOOK fa_tile_class spans_tile(const struct pack *u, fa_box box) {
     int64_t first = spans_row(box) + box.queries.begin, last = spans_row(box) + box.queries.end - 1;
     if (box.keys.end <= u->begin[first] || box.keys.begin >= u->end[last]) return FA_EMPTY;
     return box.keys.begin >= u->begin[last] && box.keys.end <= u->end[first] ? FA_FULL : FA_PARTIAL;
 }
-FA_HOOK int spans_clamp(int x, fa_range within) {
-    return x < within.begin ? within.begin : x > within.end ? within.end : x;
-}
-FA_HOOK fa_range spans_keys(const struct spans *u, fa_box box) {
+FA_HOOK fa_range spans_keys(const struct pack *u, fa_box box) {
     fa_range keys;
-    keys.begin = spans_clamp(u->begin[spans_row(box) + box.queries.begin], box.keys);
-    keys.end = spans_clamp(u->end[spans_row(box) + box.queries.end - 1], box.keys);
+    keys.begin = clamp_to(u->begin[spans_row(box) + box.queries.begin], box.keys);
+    keys.end = clamp_to(u->end[spans_row(box) + box.queries.end - 1], box.keys);
     return keys;
 }
 /* (A backward would ask: it finds the queries of some keys by their tiles.) */
-FA_HOOK fa_range spans_queries(const struct spans *u, fa_box box) { return (void)u, box.queries; }
+FA_HOOK fa_range spans_queries(const struct pack *u, fa_box box) { return (void)u, box.queries; }
 
 #define FA_NAME lengths
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
 #define FA_MASK spans
-#define FA_USER_ARGS struct spans
+#define FA_USER_ARGS struct pack
 #include <fa/attention.h>
 
-static int *begins, *ends; /* on the host, for the reference */
-
-static fa_attention_args lengths_args(const problem *p, struct spans *mine) {
-    fa_attention_args a = attention_args(p);
-    mine->begin = (const int *)p->scratch;
-    mine->end = mine->begin + p->seqlen;
-    a.user = mine;
-    return a;
-}
 static void run_lengths(const problem *p) {
-    struct spans mine;
-    fa_attention_args a = lengths_args(p, &mine);
+    struct pack mine;
+    fa_attention_args a = pack_args(p, &mine);
     FA(lengths_forward(&a, 0));
 }
 
@@ -67,11 +52,10 @@ static double reference(const problem *p, double score, int batch, int head, int
 
 int main(void) {
     problem p = ladder_problem();
-    size_t bytes = sizeof(int) * (size_t)p.seqlen;
     double visible = 0;
     int sequences = 0, queries = 0, keys = 0;
     rng r = {5};
-    begins = (int *)host_alloc(2 * bytes), ends = begins + p.seqlen;
+    pack_alloc(&p);
     while (queries < p.seqlen) { /* some new queries, and the keys of a cache that ends with theirs */
         int chunk = 1 + (int)(rng_uniform(&r) * p.seqlen / 16), cache = 1 + (int)(rng_uniform(&r) * p.seqlen / 8);
         if (chunk > p.seqlen - queries) chunk = p.seqlen - queries;
@@ -83,21 +67,7 @@ int main(void) {
         }
         queries += chunk, keys += cache, sequences++;
     }
-    p.scratch = (float *)device_alloc(2 * bytes);
-    to_device(p.scratch, begins, 2 * bytes);
-
     example e = {"25_lengths",           run_lengths, BF16, reference, visible / p.seqlen / p.seqlen,
                  "causal, one sequence", run_causal};
-    int status = example_report(&p, e);
-    struct spans mine;
-    fa_attention_args a = lengths_args(&p, &mine);
-    fa_plan plan;
-    FA(lengths_plan(&a, &plan));
-    printf(
-        "    %d sequences: of %lld tiles of %d x %d, %lld are visited, and %lld of these masked element by element\n",
-        sequences, (long long)plan.tiles_total, plan.block_m, plan.block_n, (long long)plan.tiles_visited,
-        (long long)plan.tiles_masked);
-    free(begins);
-    problem_free(&p);
-    return status;
+    return pack_report(&p, e, lengths_plan, sequences, "sequences");
 }

@@ -6,11 +6,11 @@
  * mask that leaves each about as much, a window or documents, but in rounds that go forwards and backwards alternately,
  * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a team
  * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so
- * that neighbours share K and V in the cache. What would be an incomplete last round of pairs, and some round before
- * it, is dealt out as single blocks, the longest first, forwards and backwards alternately. That comes within 1%
- * of an even share in most of what the benchmark times (3% at worst) without a counter in memory. All blocks are dealt out singly
- * where many see nothing (causal queries before the first key): their pairs differ. Each team gets one block at least: there
- * are no more teams than blocks, and dealing leaves none out. */
+ * that neighbours share K and V in the cache. The last heads, about a round of pairs, are dealt out as single blocks, the
+ * longest first, forwards and backwards alternately. That comes within 1% of an even share in most of what the benchmark
+ * times (3% at worst) without a counter in memory. All blocks are dealt out singly where many see
+ * nothing (causal queries before the first key): their pairs differ. Each team gets one block at least: there are no more
+ * teams than blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
     uint32_t teams; /* that have blocks: all of the launch, or all but the last */
     uint32_t even;  /* blocks take about equally long */
@@ -50,7 +50,7 @@ FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
     /* A little less than a pair of single blocks a team, so that none gets two of the longest; a little more where a head has too many for that. */
     order->rest_heads = (teams - 1) / order->pairs;
-    if ((uint64_t)order->rest_heads * order->pairs * 12 < (uint64_t)teams * 11) order->rest_heads = (teams + order->pairs - 1) / order->pairs;
+    if (order->rest_heads * order->pairs * 12 < teams * 11) order->rest_heads = (teams + order->pairs - 1) / order->pairs;
     if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;
     order->front_heads = heads - order->rest_heads;
     order->front = order->front_heads * order->pairs;
