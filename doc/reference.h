@@ -1221,6 +1221,15 @@ void NAME_softmax(float *max, float *sum, float scale_log2, fa_team *team, NAME_
 /** @fn fa_range fa_causal_document_queries(const void *user, fa_box box)
  *  The queries of a block that may see some key of it. */
 
+/** @fn int fa_span_keep(const void *user, fa_index at)
+ *  Whether a query sees a key: span_begin <= key < span_end, of the query. */
+/** @fn fa_tile_class fa_span_tile(const void *user, fa_box box)
+ *  Whether a block is empty, full or neither; exactly. */
+/** @fn fa_range fa_span_keys(const void *user, fa_box box)
+ *  The keys of a block from the first that some query of it sees to the last. */
+/** @fn fa_range fa_span_queries(const void *user, fa_box box)
+ *  All queries of a block. */
+
 /** @fn float fa_alibi(const void *user, float score, fa_index at)
  *  Score hook: score - alibi_slopes[head] * |distance|. */
 /** @fn float fa_alibi_grad(const void *user, float score, fa_index at)

@@ -1,8 +1,8 @@
 /* 23 a mask of your own: packed documents.
  *
  * To waste nothing on padding, several documents are laid end to end in one sequence; a token may look back only to
- * the start of its own. (The library ships fa_document and fa_causal_document, for ids in any order. Knowing more, that documents
- * are contiguous, ours is simpler and tells exactly which tiles are empty.)
+ * the start of its own. (The library ships fa_document and fa_causal_document, for ids in any order, and fa_span, of which 25 is an example.
+ * Here the same is written by hand, to show what a mask consists of.)
  *
  * A mask is four functions with a common prefix. packed_keep() alone would do, with FA_MASK_FROM_KEEP(packed) for
  * the rest; the other three are what makes it fast: they let the kernel skip tiles, and leave out the test in full

@@ -1,47 +1,24 @@
-/* 25 sequences with lengths of their own: a mask that sees a span of the keys.
+/* 25 sequences with lengths of their own: the mask fa_span.
  *
  * A server attends to chunks of many prompts at once: each brings some new queries, and its own cache of keys. Laid end
  * to end, they are one sequence of queries beside one of keys, in which the documents of 23, one position for a query and
- * its key, are not enough. All that a query has to know is where its keys begin and end.
- *
- * No span begins earlier, or ends earlier, than that of the query before: so the first and the last query of a block tell
- * what all of them see, and tiles that none of them sees are not visited.
+ * its key, are not enough. All that a query has to know is where its keys begin and end: two numbers, from which the library
+ * also tells which tiles nobody sees, and which all of a block's queries see whole.
  */
 #define NO_MAIN
 #include "10_first_use.cu"
 #include "causal.h" /* run_causal() */
-#include "packs.h"  /* struct pack: (batch, seqlen_q), the first key that a query sees, and the one after the last */
-
-FA_HOOK int64_t spans_row(fa_box box) { return (int64_t)box.batch * box.args->seqlen_q; }
-
-FA_HOOK int spans_keep(const struct pack *u, fa_index at) {
-    int64_t i = (int64_t)at.batch * at.args->seqlen_q + at.query;
-    return (at.key >= u->begin[i]) & (at.key < u->end[i]);
-}
-FA_HOOK fa_tile_class spans_tile(const struct pack *u, fa_box box) {
-    int64_t first = spans_row(box) + box.queries.begin, last = spans_row(box) + box.queries.end - 1;
-    if (box.keys.end <= u->begin[first] || box.keys.begin >= u->end[last]) return FA_EMPTY;
-    return box.keys.begin >= u->begin[last] && box.keys.end <= u->end[first] ? FA_FULL : FA_PARTIAL;
-}
-FA_HOOK fa_range spans_keys(const struct pack *u, fa_box box) {
-    fa_range keys;
-    keys.begin = clamp_to(u->begin[spans_row(box) + box.queries.begin], box.keys);
-    keys.end = clamp_to(u->end[spans_row(box) + box.queries.end - 1], box.keys);
-    return keys;
-}
-/* (A backward would ask: it finds the queries of some keys by their tiles.) */
-FA_HOOK fa_range spans_queries(const struct pack *u, fa_box box) { return (void)u, box.queries; }
+#include "packs.h"  /* of each query, the first key that it sees, and the one after the last */
 
 #define FA_NAME lengths
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
-#define FA_MASK spans
-#define FA_USER_ARGS struct pack
+#define FA_MASK fa_span
 #include <fa/attention.h>
 
 static void run_lengths(const problem *p) {
     struct pack mine;
-    fa_attention_args a = pack_args(p, &mine);
+    fa_attention_args a = pack_args(p, &mine); /* a.span_begin, a.span_end */
     FA(lengths_forward(&a, 0));
 }
 

@@ -16,7 +16,8 @@ static fa_attention_args pack_args(const problem *p, struct pack *mine) {
     fa_attention_args a = attention_args(p);
     mine->begin = (const int *)p->scratch;
     mine->end = mine->begin + p->seqlen;
-    a.user = mine;
+    a.user = mine; /* for a mask of one's own; fa_span reads the same: */
+    a.span_begin = mine->begin, a.span_end = mine->end;
     return a;
 }
 

@@ -33,7 +33,7 @@ instances() {
 for line in '64 -' '128 -' '256 -' '64 fa_causal' '128 fa_causal' '256 fa_causal' '128 fa_sliding_window' '128 fa_prefix' '128 fa_document'; do
     echo "$line -"
 done | instances 80 >"$work/every.c"
-for mask in fa_causal fa_sliding_window fa_prefix fa_document fa_causal_document; do
+for mask in fa_causal fa_sliding_window fa_prefix fa_document fa_causal_document fa_span; do
     printf '64 %s %s\n' $mask - $mask fa_softcap $mask fa_alibi $mask capped_alibi
 done | instances 90 >"$work/few.c"
 printf 'sm_90a %s\n' "$work/every.c" "$work/few.c" >"$work/list"

@@ -219,9 +219,11 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__NEED_BIAS 16
 #define FA__NEED_KEY_BIAS 32
 #define FA__WITH_CAUSAL 64 /* not an argument: the mask is also causal */
+#define FA__NEED_SPAN 128
 #define FA__NEEDS_fa_prefix ~, FA__NEED_PREFIX
 #define FA__NEEDS_fa_document ~, FA__NEED_DOCUMENT
 #define FA__NEEDS_fa_causal_document ~, (FA__NEED_DOCUMENT | FA__WITH_CAUSAL)
+#define FA__NEEDS_fa_span ~, FA__NEED_SPAN
 #define FA__NEEDS_fa_alibi ~, FA__NEED_ALIBI
 #define FA__NEEDS_fa_softcap ~, FA__NEED_SOFTCAP
 #define FA__NEEDS_fa_bias ~, FA__NEED_BIAS
@@ -350,6 +352,8 @@ typedef struct fa_attention_args {
     const int *prefix;         /**< fa_prefix: (batch) keys that every query sees: none if 0 or less, all from seqlen_k on */
     const int *document_q;     /**< fa_document, fa_causal_document: (batch, seqlen_q) ids */
     const int *document_k;     /**< fa_document, fa_causal_document: (batch, seqlen_k) ids */
+    const int *span_begin;     /**< fa_span: (batch, seqlen_q), the first key that each query sees */
+    const int *span_end;       /**< fa_span: (batch, seqlen_q), the key after the last one that it sees */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 16, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;

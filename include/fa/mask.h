@@ -36,9 +36,9 @@
  *
  * Each call is made by a single thread: the functions must not synchronise. The forward uses keep, tile and keys; queries
  * is for loops over key blocks, such as those of a backward pass, which this version does not have. `box` lies inside the
- * sequences and is never empty; `at` lies inside them, too. NAME_forward() refuses a NULL `prefix`, `document_q` or
- * `document_k`; inside FA_MASK_AND and FA_MASK_OR, where the host cannot see it, NULL means that there is no prefix, or that
- * no document matches.
+ * sequences and is never empty; `at` lies inside them, too. NAME_forward() refuses a NULL `prefix`, `document_q`,
+ * `document_k`, `span_begin` or `span_end`; inside FA_MASK_AND and FA_MASK_OR, where the host cannot see it, NULL means that
+ * there is no prefix, that no document matches, or that no query sees a key.
  */
 #ifndef FA_MASK_H
 #define FA_MASK_H
@@ -327,6 +327,100 @@ FA_HOOK fa_tile_class fa_causal_document_tile(const void *user, fa_box box) {
 }
 FA_HOOK fa_range fa_causal_document_keys(const void *user, fa_box box) { return fa_causal_keys(user, box); }
 FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { return fa_causal_queries(user, box); }
+/** @} */
+
+/** @name fa_span: a span of the keys for each query
+ *
+ *  A query sees the keys from span_begin[batch][query] up to, not including, span_end[batch][query]; what lies outside the sequence does not count,
+ *  and an end that is not above its beginning means no key. So sequences of any lengths may lie end to end, be padded, or continue a
+ *  cache of keys, and be causal or have a window besides. (Wang et al., arXiv 2410.01359, give each key spans of queries that it is hidden from.)
+ *  Any spans in any order give correct results; neighbours that see about the same are fast.
+ *  @{ */
+/** @cond PRIVATE */
+FA_HOOK const int *fa__span_begins(fa_box box) { return box.args->span_begin + (int64_t)box.batch * box.args->seqlen_q; }
+FA_HOOK const int *fa__span_ends(fa_box box) { return box.args->span_end + (int64_t)box.batch * box.args->seqlen_q; }
+/* The spans of some queries: from the first key that any of them sees to the last one, and the keys that all of them see. */
+typedef struct fa__spans {
+    fa_range any, all;
+} fa__spans;
+FA_HOOK fa__spans fa__no_spans(void) {
+    fa__spans of;
+    of.any = fa__range(INT32_MAX, INT32_MIN);
+    of.all = fa__range(INT32_MIN, INT32_MAX);
+    return of;
+}
+FA_HOOK void fa__spans_add(fa__spans *of, int begin, int end) {
+    int sees = begin < end;
+    of->any.begin = fa__min(sees ? begin : INT32_MAX, of->any.begin);
+    of->any.end = fa__max(sees ? end : INT32_MIN, of->any.end);
+    of->all.begin = fa__max(begin, of->all.begin);
+    of->all.end = fa__min(end, of->all.end);
+}
+#if defined(__CUDACC__)
+FA_HOOK
+#else /* not inlined, which would take long to compile */
+static __attribute__((FA__NOINLINE, __unused__))
+#endif
+fa__spans fa__spans_of(const int *begins, const int *ends, fa_range queries) {
+    fa__spans of = fa__no_spans();
+    for (int i = queries.begin; i < queries.end; i++) fa__spans_add(&of, fa__load_int(begins + i), fa__load_int(ends + i));
+    return of;
+}
+/* The keys of a box that its queries may see. */
+FA_HOOK fa_range fa__spans_keys(fa__spans of, fa_range keys) {
+    return fa__range(fa__clamp(of.any.begin, keys.begin, keys.end), fa__clamp(of.any.end, keys.begin, keys.end));
+}
+FA_HOOK int fa__lies_in(fa_range a, fa_range b) { return b.begin <= a.begin && a.end <= b.end; }
+/* The class of some keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. */
+FA_HOOK int fa__spans_class(fa__spans of, fa_range keys) {
+    if (keys.end <= of.any.begin || keys.begin >= of.any.end) return FA_EMPTY;
+    return fa__lies_in(keys, of.all) ? FA_FULL : -1;
+}
+/* Whether a query with this span sees one of some keys. */
+FA_HOOK int fa__span_meets(int begin, int end, fa_range keys) { return fa__max(begin, keys.begin) < fa__min(end, keys.end); }
+/* The class of a box by all of its queries, from both ends: those in the middle seldom see what neither the first nor the last do. */
+FA_HOOK fa_tile_class fa__span_class(fa_box box, fa__spans spans) {
+    const int of = fa__spans_class(spans, box.keys), *begins = fa__span_begins(box), *ends = fa__span_ends(box);
+    if (of >= 0) return (fa_tile_class)of;
+    for (int i = box.queries.begin, j = box.queries.end - 1; i <= j; i++, j--)
+        if (fa__span_meets(fa__load_int(begins + i), fa__load_int(ends + i), box.keys) ||
+            fa__span_meets(fa__load_int(begins + j), fa__load_int(ends + j), box.keys))
+            return FA_PARTIAL;
+    return FA_EMPTY;
+}
+/** @endcond */
+FA_HOOK int fa_span_keep(const void *user, fa_index at) {
+    (void)user;
+    const fa_attention_args *a = at.args;
+    int there = at.checked || (a->span_begin && a->span_end);
+    /* (Integer arithmetic: C does not define NULL + 0.) */
+    const uintptr_t offset = (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_q * 4 : 0);
+    const int *begins = (const int *)((uintptr_t)a->span_begin + offset), *ends = (const int *)((uintptr_t)a->span_end + offset);
+    int begin, end;
+    if (at.checked) {
+        begin = fa__load_int((const int *)fa__row_address(begins) + at.query);
+        end = fa__load_int((const int *)fa__row_address(ends) + at.query);
+    } else {
+        begin = fa__load_int_if(there, begins, at.query, 0, a->q.data);
+        end = fa__load_int_if(there, ends, at.query, 0, a->q.data);
+    }
+    return at.key >= begin && at.key < end;
+}
+FA_HOOK fa_tile_class fa_span_tile(const void *user, fa_box box) {
+    (void)user;
+    if (!box.args->span_begin || !box.args->span_end) return FA_EMPTY;
+    return fa__span_class(box, fa__spans_of(fa__span_begins(box), fa__span_ends(box), box.queries));
+}
+FA_HOOK fa_range fa_span_keys(const void *user, fa_box box) {
+    (void)user;
+    if (!box.args->span_begin || !box.args->span_end) return fa__range(box.keys.begin, box.keys.begin);
+    return fa__spans_keys(fa__spans_of(fa__span_begins(box), fa__span_ends(box), box.queries), box.keys);
+}
+/* Some query of the box may see any key. */
+FA_HOOK fa_range fa_span_queries(const void *user, fa_box box) {
+    (void)user;
+    return box.queries;
+}
 /** @} */
 
 /** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. Goes after FA_USER_ARGS, if there is one. */

@@ -39,11 +39,14 @@ typedef enum {
     CAUSALSOFTCAP,
     CAUSALOWN,
     PACKED,
+    SPAN,
+    PACKEDSPAN,
     VARIANTS
 } variant_id;
 static const char *const variant_names[VARIANTS] = {"full",  "causal",  "window", "prefix",  "document",
                                                     "alibi", "softcap", "bias",   "keybias", "own",
-                                                    "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed"};
+                                                    "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed",
+                                                    "span", "packedspan"};
 
 typedef struct {
     char name[128], config[64];
@@ -169,6 +172,17 @@ static void make_arguments(const instance *it, shape s, fa_attention_args *host,
         host->document_q = host->document_k = ids;
         device->document_q = device->document_k = (const int *)extra(ids, count * 4);
     }
+    if (it->variant == SPAN || it->variant == PACKEDSPAN) { /* the same documents */
+        size_t count = (size_t)s.batch * (size_t)s.seqlen;
+        int *begins = (int *)host_alloc(count * 4), *ends = (int *)host_alloc(count * 4);
+        for (size_t i = 0; i < count; i++) {
+            int query = (int)(i % (size_t)s.seqlen), end = query / part * part + part;
+            begins[i] = query / part * part;
+            ends[i] = it->variant == PACKEDSPAN ? query + 1 : end < s.seqlen ? end : s.seqlen;
+        }
+        host->span_begin = begins, device->span_begin = (const int *)extra(begins, count * 4);
+        host->span_end = ends, device->span_end = (const int *)extra(ends, count * 4);
+    }
     if (it->variant == KEYBIAS) { /* (heads, seqlen), the same for every sequence */
         size_t count = (size_t)s.heads * (size_t)s.seqlen;
         float *bias = (float *)host_alloc(count * 4);
@@ -204,6 +218,11 @@ static fa_range visible(const fa_attention_args *a, variant_id variant, int b, i
         keys.begin = query, keys.end = query + 1;
         while (keys.begin > 0 && ids[keys.begin - 1] == ids[query]) keys.begin--;
         while (variant == DOCUMENT && keys.end < a->seqlen_k && ids[keys.end] == ids[query]) keys.end++;
+        break;
+    case SPAN:
+    case PACKEDSPAN:
+        keys.begin = a->span_begin[(int64_t)b * a->seqlen_q + query];
+        keys.end = a->span_end[(int64_t)b * a->seqlen_q + query];
         break;
     default: break;
     }

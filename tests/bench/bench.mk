@@ -20,6 +20,8 @@ bench_variant_window   := -DFA_MASK=fa_sliding_window
 bench_variant_prefix   := -DFA_MASK=fa_prefix
 bench_variant_document := -DFA_MASK=fa_document
 bench_variant_packed   := -DFA_MASK=fa_causal_document
+bench_variant_span     := -DFA_MASK=fa_span
+bench_variant_packedspan := -DFA_MASK=fa_span
 bench_variant_alibi    := -DFA_SCORE=fa_alibi
 bench_variant_softcap  := -DFA_SCORE=fa_softcap
 bench_variant_bias     := -DFA_SCORE=fa_bias

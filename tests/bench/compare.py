@@ -35,7 +35,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # PyTorch's idle threads mu
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}  # what PyTorch calls them
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed"]
+VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed", "span", "packedspan"]
 CAUSAL = [v for v in VARIANTS if v.startswith("causal")]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
@@ -81,7 +81,7 @@ class Args(ctypes.Structure):
         + [(n, ctypes.c_int64) for n in ("bias_stride_batch", "bias_stride_head", "bias_stride_query")]
         + [("key_bias", ctypes.c_void_p)]
         + [(n, ctypes.c_int64) for n in ("key_bias_stride_batch", "key_bias_stride_head")]
-        + [(n, ctypes.c_void_p) for n in ("prefix", "document_q", "document_k", "user", "workspace")]
+        + [(n, ctypes.c_void_p) for n in ("prefix", "document_q", "document_k", "span_begin", "span_end", "user", "workspace")]
         + [("workspace_bytes", ctypes.c_size_t), ("threads", ctypes.c_int)]
     )
 
@@ -195,6 +195,8 @@ class Cell:
                 break
         ids = torch.tensor([part[0] for part in self.parts], device=device, dtype=torch.int32)
         self.documents = ids.repeat(self.batch, 1).contiguous()
+        spans = [self.visible_keys(query) for query in range(seqlen)] if variant in ("span", "packedspan") else []
+        self.spans = [torch.tensor([span[i] for span in spans], device=device, dtype=torch.int32).repeat(self.batch, 1) for i in (0, 1)]
         self.workspace = torch.empty(4, device=device, dtype=torch.int32) if o.workspace else None
         self.prefix = torch.full((self.batch,), seqlen // 2, device=device, dtype=torch.int32)
         self.key_bias = torch.randn(self.heads, seqlen, generator=generator, device=device)
@@ -225,6 +227,8 @@ class Cell:
             a.prefix = self.prefix.data_ptr()
         if self.variant in ("document", "packed"):
             a.document_q = a.document_k = self.documents.data_ptr()
+        if self.variant in ("span", "packedspan"):
+            a.span_begin, a.span_end = (span.data_ptr() for span in self.spans)
         if self.workspace is not None:
             a.workspace, a.workspace_bytes = self.workspace.data_ptr(), 16
         if self.variant == "keybias":
@@ -262,9 +266,9 @@ class Cell:
             return max(0, query - self.part + 1), query + 1
         if self.variant == "prefix":
             return 0, max(self.seqlen // 2, query + 1)
-        if self.variant == "document":
+        if self.variant in ("document", "span"):
             return self.parts[query]
-        if self.variant == "packed":
+        if self.variant in ("packed", "packedspan"):
             return self.parts[query][0], query + 1
         return 0, self.seqlen
 
@@ -378,6 +382,8 @@ def flex(cell):
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
         "packed": lambda b, h, q, k: (ids[q] == ids[k]) & (q >= k),
+        "span": lambda b, h, q, k: ids[q] == ids[k],
+        "packedspan": lambda b, h, q, k: (ids[q] == ids[k]) & (q >= k),
     }
     scores = {
         "alibi": lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
@@ -528,7 +534,7 @@ def options():
     parser.add_argument("--width", type=whole, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
     parser.add_argument(
         "--documents", type=lambda x: x if x == "mixed" else whole(x), default=0,
-        help="tokens of a document (document, packed: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
+        help="tokens of a document (document, span; packed, packedspan: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
     )
     parser.add_argument(
         "--softcap", type=float, default=30.0,

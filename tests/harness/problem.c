@@ -10,7 +10,7 @@
 
 const char *mask_name(int mask) {
     static const char *const names[] = {"full",     "causal", "top_left", "window", "prefix",
-                                        "document", "packed", "sinks",    "strided", "causal_document"};
+                                        "document", "packed", "sinks",    "strided", "causal_document", "span"};
     return names[mask];
 }
 const char *score_name(int score) {
@@ -130,6 +130,12 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
         a->document_q = (const int *)p->document_q.data;
         a->document_k = (const int *)p->document_k.data;
     }
+    if (mask == MASK_span) {
+        new_buffer(&p->span_begin, place, (size_t)s->batch * (size_t)s->seqlen_q * 4);
+        new_buffer(&p->span_end, place, (size_t)s->batch * (size_t)s->seqlen_q * 4);
+        a->span_begin = (const int *)p->span_begin.data;
+        a->span_end = (const int *)p->span_end.data;
+    }
     if (mask == MASK_strided || score == SCORE_tilted) a->user = &p->user;
     if (of->workspace && !s->without_workspace) {
         a->workspace_bytes = of->workspace(a);
@@ -168,6 +174,25 @@ static void fill_documents(buffer *b, int rows, int batch, int kind, int first, 
     }
 }
 
+/* Spans of queries, of the kinds that documents have: sequences end to end, each with queries and keys of its own and a causal mask; any spans, also
+ * beyond either end, and of no key; all keys; no key. */
+static void fill_spans(problem *p, rng *r) {
+    const shape *s = &p->shape;
+    int *begins = (int *)(void *)p->span_begin.host, *ends = (int *)(void *)p->span_end.host, longest = s->documents == 4 ? 400 : 60;
+    if (!begins || !ends) return;
+    for (int b = 0; b < s->batch; b++)
+        for (int i = 0, queries = 0, first = 0, keys = 0, begin = 0; i < s->seqlen_q; i++, begins++, ends++) {
+            if (i == first + queries) begin += keys, first = i, queries = rng_int(r, 1, longest), keys = rng_int(r, 0, longest);
+            *begins = begin, *ends = begin + keys - queries + (i - first) + 1;
+            if (*ends > s->seqlen_k) *ends = s->seqlen_k;
+            if (s->documents == 1) *begins = rng_int(r, -9, s->seqlen_k + 9), *ends = rng_int(r, -9, s->seqlen_k + 9);
+            if (s->documents == 1 && rng_one_in(r, 8)) *begins = rng_one_in(r, 2) ? -0x7FFFFFFF - 1 : 0x7FFFFFFF;
+            if (s->documents == 1 && rng_one_in(r, 8)) *ends = rng_one_in(r, 2) ? -0x7FFFFFFF - 1 : 0x7FFFFFFF;
+            if (s->documents == 2) *begins = 0, *ends = 0x7FFFFFFF;
+            if (s->documents == 3) *ends = *begins;
+        }
+}
+
 /* Whether element i of the memory of a bias is behind a row, or before it. */
 static int bias_is_padding(const shape *s, int64_t i) {
     const int first = s->pad_bias == 2, row = (s->seqlen_k + first + 7) / 8 * 8;
@@ -190,13 +215,15 @@ void problem_fill(problem *p, rng *r) {
         ((int *)(void *)p->prefix.host)[i] = rng_int(r, 0, s->seqlen_k);
     fill_documents(&p->document_q, s->seqlen_q, s->batch, s->documents, 0, r);
     fill_documents(&p->document_k, s->seqlen_k, s->batch, s->documents, s->documents == 3 ? 1000 : 0, r);
+    fill_spans(p, r);
     p->user.modulus = rng_int(r, 2, 5), p->user.offset = rng_int(r, 0, 4);
     p->user.slope = (float)(0.05 * rng_normal(r));
 }
 
 void problem_upload(problem *p) {
     buffer *all[] = {&p->q,    &p->k,        &p->v,      &p->o,          &p->lse,        &p->slopes,
-                     &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k, &p->workspace};
+                     &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k,
+                     &p->span_begin, &p->span_end, &p->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->host) memory_put(p->place, all[i]->data, all[i]->host, all[i]->bytes);
 }
@@ -208,7 +235,8 @@ void problem_download(problem *p) {
 
 void problem_delete(problem *p) {
     buffer *all[] = {&p->q,    &p->k,        &p->v,      &p->o,          &p->lse,        &p->slopes,
-                     &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k, &p->workspace};
+                     &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k,
+                     &p->span_begin, &p->span_end, &p->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) delete_buffer(all[i], p->place);
 }
 

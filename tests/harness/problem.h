@@ -32,6 +32,7 @@ typedef enum mask_kind {
     MASK_sinks,   /* the first three keys OR window */
     MASK_strided, /* the user's: keep() only, with arguments */
     MASK_causal_document,
+    MASK_span,
     MASK_COUNT
 } mask_kind;
 typedef enum score_kind {
@@ -73,7 +74,7 @@ typedef struct shape {
     layout q, k, v, o;
     float scale, softcap;
     int window_left, window_right;
-    int documents; /* 0: ids that do not decrease, 1: any order, 2: one document, 3: none of q's ids in k, 4: as 0, but longer ones */
+    int documents; /* 0: ids that do not decrease, 1: any order, 2: one document, 3: none of q's ids in k, 4: as 0, but longer ones; and so of spans */
     int share_bias_batch, share_bias_head, share_bias_query;
     int pad_bias; /* 1: rows of a bias begin at multiples of 16 bytes, 2: an element behind them; with NaN in between */
     int without_lse, without_workspace, threads;
@@ -93,7 +94,7 @@ typedef struct problem {
     memory_place place;
     struct test_user user;
     fa_attention_args args; /* points into the buffers' data */
-    buffer q, k, v, o, lse, slopes, bias, key_bias, prefix, document_q, document_k, workspace;
+    buffer q, k, v, o, lse, slopes, bias, key_bias, prefix, document_q, document_k, span_begin, span_end, workspace;
 } problem;
 
 enum { PROBLEM_FRONT = 256, PROBLEM_POISON = 0xFD }; /* bytes before a tensor; what outputs hold before the call */

@@ -18,6 +18,8 @@ int reference_visible(const problem *p, int b, int h, int i, int j) {
     const int *prefix = (const int *)(const void *)p->prefix.host;
     const int *ids_q = (const int *)(const void *)p->document_q.host;
     const int *ids_k = (const int *)(const void *)p->document_k.host;
+    const int *begins = (const int *)(const void *)p->span_begin.host;
+    const int *ends = (const int *)(const void *)p->span_end.host;
     int64_t position = (int64_t)i + a->seqlen_k - a->seqlen_q;
     int window = (a->window_left < 0 || j >= position - a->window_left) &&
                  (a->window_right < 0 || j <= position + a->window_right);
@@ -32,6 +34,7 @@ int reference_visible(const problem *p, int b, int h, int i, int j) {
     case MASK_document: return same;
     case MASK_packed: return window && same;
     case MASK_causal_document: return j <= position && same;
+    case MASK_span: return j >= begins[(int64_t)b * a->seqlen_q + i] && j < ends[(int64_t)b * a->seqlen_q + i];
     case MASK_sinks: return j < 3 || window;
     case MASK_strided: return (j - i - p->user.offset) % p->user.modulus == 0;
     }

@@ -61,6 +61,12 @@
 #define FA_MASK fa_causal_document
 #include <fa/attention.h>
 
+#define FA_NAME c_span
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_span
+#include <fa/attention.h>
+
 #define FA_NAME c_softcap
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 8
@@ -225,6 +231,13 @@ FA_HOOK float late_score(const FA_USER_ARGS *user, float score, fa_index at) {
 
 /* Masks and hooks put together, whose missing parameters the library cannot name: an error or NaN, never a crash. */
 TEST_MASK_packed(c_both)
+FA_MASK_AND(span_and_causal, fa_span, fa_causal)
+#define FA_NAME c_causal_span
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK span_and_causal
+#include <fa/attention.h>
+
 #define FA_NAME c_packed
 #define FA_DTYPE FA_F32
 #define FA_HEAD_DIM 8
@@ -315,6 +328,8 @@ static const instance user = INSTANCE(c_user, full, tilted, FA_F32, 8);
 static const instance holes = INSTANCE(c_holes, full, holes, FA_F32, 32);
 static const instance late = INSTANCE(c_late, full, none, FA_F32, 16);
 static const instance late_by_score = INSTANCE(c_late_score, full, none, FA_F32, 16);
+static const instance span = INSTANCE(c_span, span, none, FA_BF16, 8);
+static const instance causal_span = INSTANCE(c_causal_span, span, none, FA_F32, 8);
 static const instance packed = INSTANCE(c_packed, packed, none, FA_F32, 8);
 static const instance chain = INSTANCE(c_chain, full, bias, FA_F32, 8);
 static const instance capped = INSTANCE(c_capped, full, softcap, FA_F32, 8);
@@ -449,6 +464,8 @@ static void errors(void) {
     p = fresh(&prefix_lm, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.prefix, fails(&p, argument, "prefix, at ", "has a place in lse");
     p = fresh(&document, &s), p.args.o.data = (void *)((uintptr_t)p.args.document_q / 16 * 16), fails(&p, argument, "document_q, at ", "has a place in o");
     p = fresh(&document, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.document_k + 1, fails(&p, argument, "document_k, at ", "has a place in lse");
+    p = fresh(&span, &s), p.args.o.data = (void *)((uintptr_t)p.args.span_begin / 16 * 16), fails(&p, argument, "span_begin, at ", "has a place in o");
+    p = fresh(&span, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.span_end + 1, fails(&p, argument, "span_end, at ", "has a place in lse");
     p = fresh(&bias, &s), p.args.o.data = (void *)(uintptr_t)p.args.bias, fails(&p, argument, "bias, at ", "has a place in o");
     p = fresh(&key_bias, &s), p.args.lse = (float *)(void *)(uintptr_t)p.args.key_bias + 2, fails(&p, argument, "key_bias, at ", "has a place in lse");
     p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = p.args.key_bias_stride_head = 0; /* one array for all heads */
@@ -460,6 +477,10 @@ static void errors(void) {
     p = fresh(&document, &s), p.args.document_q = NULL, fails(&p, argument, "document_q is NULL", "ints");
     p = fresh(&document, &s), p.args.document_k = NULL, fails(&p, argument, "document_k is NULL", "fa_document needs");
     p = fresh(&causal_document, &s), p.args.document_k = NULL, fails(&p, argument, "document_k is NULL", "fa_causal_document needs");
+    p = fresh(&span, &s), p.args.span_begin = NULL, fails(&p, argument, "span_begin is NULL", "fa_span needs where");
+    p = fresh(&span, &s), p.args.span_end = NULL, fails(&p, argument, "span_end is NULL", "ints");
+    p = fresh(&span, &s), p.args.span_begin = (const int *)(const void *)((const char *)p.args.span_begin + 2), fails(&p, argument, "span_begin is", "aligned to 4 bytes");
+    p = fresh(&span, &s), p.args.span_end = (const int *)(const void *)((const char *)p.args.span_end + 1), fails(&p, argument, "span_end is", "aligned to 4 bytes");
     p = fresh(&bf16_window, &s), p.args.alibi_slopes = NULL, fails(&p, argument, "alibi_slopes is NULL", "4 floats");
     p = fresh(&softcap, &s), p.args.softcap = 0, fails(&p, argument, "softcap is 0", "fa_softcap needs a cap");
     p = fresh(&softcap, &s), p.args.softcap = -3, fails(&p, argument, "softcap is -3", "fa_softcap needs a cap");
@@ -496,33 +517,36 @@ static void errors(void) {
 static void combined_parameters(void) {
     const shape s = shape_plain(1, 1, 1, 5, 7);
     static const char *const what[] = {"an AND of masks without document_q", "an AND of masks without document_k",
+                                       "an AND of masks without span_begin", "an AND of masks without span_end",
                                        "a chain of hooks without bias", "a chain of hooks without alibi_slopes",
                                        "a chain of hooks without softcap"};
     if (check_place == MEMORY_DEVICE) return; /* CUDA does not survive fork(); the checks are the host's in any case */
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 7; i++) {
         int status;
         pid_t child = fork();
         if (child == 0) {
-            problem p = fresh(i < 2 ? &packed : i < 4 ? &chain : &capped, &s);
+            problem p = fresh(i < 2 ? &packed : i < 4 ? &causal_span : i < 6 ? &chain : &capped, &s);
             float slopes[1] = {0.5f};
             int passed;
             p.args.alibi_slopes = slopes;
             if (i == 0) p.args.document_q = NULL;
             if (i == 1) p.args.document_k = NULL;
-            if (i == 2) p.args.bias = NULL;
-            if (i == 3) p.args.alibi_slopes = NULL;
-            if (i == 4) p.args.softcap = 0;
+            if (i == 2) p.args.span_begin = NULL;
+            if (i == 3) p.args.span_end = NULL;
+            if (i == 4) p.args.bias = NULL;
+            if (i == 5) p.args.alibi_slopes = NULL;
+            if (i == 6) p.args.softcap = 0;
             if (p.of.forward(&p.args, 0) == FA_OK) {
                 double got;
                 problem_download(&p);
                 got = problem_get(&p, &p.o, &p.args.o, 0, 0, 2, 3);
-                passed = i < 2 ? got == 0 : isnan(got);
+                passed = i < 4 ? got == 0 : isnan(got);
             } else passed = *fa_last_error() != 0;
             _exit(!passed);
         }
         waitpid(child, &status, 0);
         tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s %s, or is an error: no crash", what[i],
-               i < 2 ? "sees nothing" : "gives NaN");
+               i < 4 ? "sees nothing" : "gives NaN");
     }
 }
 
@@ -562,13 +586,16 @@ static void zero_sizes(void) {
         tap_ok(!wrong, "no keys: o is 0 and lse -inf (%d wrong)", wrong);
     }
     problem_delete(&p);
-    p = fresh(&document, &s);
-    p.args.k.data = p.args.v.data = NULL, p.args.document_q = p.args.document_k = NULL;
-    if (tap_ok(check_forward(&p), "no keys: documents may be NULL")) {
-        const int wrong = wrong_without_keys(&p);
-        tap_ok(!wrong, "no keys and no documents: o is 0 and lse -inf (%d wrong)", wrong);
+    const instance *const reading[] = {&document, &span};
+    for (int i = 0; i < 2; i++) {
+        p = fresh(reading[i], &s);
+        p.args.k.data = p.args.v.data = NULL, p.args.document_q = p.args.document_k = p.args.span_begin = p.args.span_end = NULL;
+        if (tap_ok(check_forward(&p), "no keys: what %s reads may be NULL", reading[i]->name)) {
+            const int wrong = wrong_without_keys(&p);
+            tap_ok(!wrong, "no keys, and nothing for %s to read: o is 0 and lse -inf (%d wrong)", reading[i]->name, wrong);
+        }
+        problem_delete(&p);
     }
-    problem_delete(&p);
     /* Nothing of what hooks read by keys is there, not even before its first element. */
     const instance *const by_key[] = {&bias, &half_key_bias, &key_bias, &document};
     for (size_t i = 0; i < sizeof by_key / sizeof *by_key; i++) {
@@ -838,6 +865,37 @@ static void documents_apart(const instance *of) {
     const int right = agrees(&p, 0, 0, &off);
     tap_ok(right, "%s: documents that begin in blocks of their own: largest error %.2f of the allowed", of->name, off);
     problem_delete(&p);
+}
+
+/* More tiles of keys than a warp looks at at once, whose documents come more than once, and two batches. */
+static void many_documents(const instance *of) {
+    enum { QUERIES = 300, KEYS = 2300 };
+    shape s = shape_plain(2, 1, 1, QUERIES, KEYS);
+    problem p = fresh(of, &s);
+    double off = 0;
+    for (int i = 0; i < 2 * QUERIES; i++) ((int *)(void *)p.document_q.host)[i] = i / 47 * 7 % 8;
+    for (int j = 0; j < 2 * KEYS; j++) ((int *)(void *)p.document_k.host)[j] = j / 190 * 3 % 8;
+    const int right = agrees(&p, 0, 0, &off);
+    tap_ok(right, "%s: many tiles of documents: largest error %.2f of the allowed", of->name, off);
+    problem_delete(&p);
+}
+
+/* Spans of neighbouring queries far apart, with tiles between them that none of them sees, and one query in the middle that sees some of these; and
+ * those of a causal mask: tiles that all see, and a diagonal. */
+static void spans(const instance *of) {
+    enum { QUERIES = 310, KEYS = 2300 };
+    for (int causal = 0; causal < 2; causal++) {
+        shape s = shape_plain(1, 2, 1, QUERIES, KEYS);
+        problem p = fresh(of, &s);
+        double off = 0;
+        for (int i = 0; i < QUERIES; i++) {
+            const int begin = causal ? 7 : i % 128 == 64 ? 1111 : i % 2 ? 2100 : 130;
+            ((int *)(void *)p.span_begin.host)[i] = begin, ((int *)(void *)p.span_end.host)[i] = causal ? KEYS - QUERIES + i + 1 : begin + 90;
+        }
+        const int right = agrees(&p, 0, 0, &off);
+        tap_ok(right, "%s: spans %s: largest error %.2f of the allowed", of->name, causal ? "of a causal mask" : "far apart", off);
+        problem_delete(&p);
+    }
 }
 
 /* Hooks are asked about what there is, also where nobody looks at the answer. */
@@ -1556,6 +1614,9 @@ static void numerics(void) {
     late_low_scores(&wide_bias);
     bias_alone(&wide_bias);
     documents_apart(&document);
+    many_documents(&document);
+    many_documents(&causal_document);
+    spans(&span);
     large_scale(&key_bias, 200, 1);
     large_scale(&half_key_bias, 200, 1);
     large_scale(&half_key_bias, 1, 12); /* rows of a warp are weighed once more together */

@@ -132,6 +132,12 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_HEAD_DIM 64
 #define FA_MASK fa_causal_document
 #include <fa/attention.h>
+#define FA_NAME g_spans
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_span
+#include <fa/attention.h>
+static const instance spans = {"g_spans", MASK_span, SCORE_none, FA_BF16, 64, 64, g_spans_forward, g_spans_plan, g_spans_workspace};
 static const instance causal_documents = {"g_packed", MASK_causal_document, SCORE_none, FA_BF16, 64, 64, g_packed_forward, g_packed_plan, g_packed_workspace};
 static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_BF16, 64, 64, g_documents_forward, g_documents_plan, g_documents_workspace};
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
@@ -648,8 +654,11 @@ int main(void) {
     windows(&window);
     packed(&documents, 50, 400, 600);
     packed(&causal_documents, 30, 400, 600);
+    packed(&documents, 10, 400, 2300); /* more tiles than a warp looks at at once */
+    packed(&spans, 50, 400, 600);
     workspaces(&documents);
     workspaces(&causal_documents);
+    workspaces(&spans);
     surroundings(&documents, &many);
     two_streams(&documents);
     repeats(&documents);

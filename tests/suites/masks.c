@@ -16,6 +16,8 @@ FA_MASK_OR(causal_or_document, fa_causal, fa_document)
 FA_MASK_AND(nested, sinks, causal_or_document)
 FA_MASK_AND(packed_window, fa_causal_document, fa_sliding_window)
 FA_MASK_OR(window_or_prefix, fa_sliding_window, fa_prefix)
+FA_MASK_AND(span_and_window, fa_span, fa_sliding_window)
+FA_MASK_OR(span_or_prefix, fa_span, fa_prefix)
 FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
 
 #define FA_NAME check_causal
@@ -41,6 +43,15 @@ FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
 #include "../tools/check_mask.h"
 #define FA_NAME check_causal_document
 #define FA_MASK fa_causal_document
+#include "../tools/check_mask.h"
+#define FA_NAME check_span
+#define FA_MASK fa_span
+#include "../tools/check_mask.h"
+#define FA_NAME check_span_and_window
+#define FA_MASK span_and_window
+#include "../tools/check_mask.h"
+#define FA_NAME check_span_or_prefix
+#define FA_MASK span_or_prefix
 #include "../tools/check_mask.h"
 #define FA_NAME check_causal_and_document
 #define FA_MASK causal_and_document
@@ -149,18 +160,27 @@ static problem random_problem(int mask, rng *r) {
 }
 
 /* Gives a problem all that any mask reads. */
-static void complete(problem *p, int *prefix, int *ids_q, int *ids_k, rng *r) {
+typedef struct read_by_masks {
+    int prefix[MOST_BATCHES], ids_q[MOST_BATCHES * LONGEST], ids_k[MOST_BATCHES * LONGEST], begins[MOST_BATCHES * LONGEST], ends[MOST_BATCHES * LONGEST];
+} read_by_masks;
+static void complete(problem *p, read_by_masks *m, rng *r) {
     fa_attention_args *a = &p->args;
     int kind = rng_int(r, 0, 2);
     for (int b = 0; b < a->batch; b++) {
         int id = 0;
-        prefix[b] = rng_int(r, 0, a->seqlen_k);
-        for (int i = 0; i < a->seqlen_q; i++) ids_q[b * a->seqlen_q + i] = kind ? id += rng_one_in(r, 8) : rng_int(r, 0, 3);
+        m->prefix[b] = rng_int(r, 0, a->seqlen_k);
+        for (int i = 0; i < a->seqlen_q; i++) m->ids_q[b * a->seqlen_q + i] = kind ? id += rng_one_in(r, 8) : rng_int(r, 0, 3);
         id = 0;
-        for (int j = 0; j < a->seqlen_k; j++) ids_k[b * a->seqlen_k + j] = kind ? id += rng_one_in(r, 8) : rng_int(r, 0, 3);
+        for (int j = 0; j < a->seqlen_k; j++) m->ids_k[b * a->seqlen_k + j] = kind ? id += rng_one_in(r, 8) : rng_int(r, 0, 3);
+        for (int i = 0, begin = 0; i < a->seqlen_q; i++) {
+            begin = kind ? begin + rng_int(r, 0, 2) : rng_int(r, -5, a->seqlen_k + 5);
+            m->begins[b * a->seqlen_q + i] = begin;
+            m->ends[b * a->seqlen_q + i] = kind == 2 ? begin + 20 : rng_int(r, -5, a->seqlen_k + 5);
+        }
     }
     a->window_left = p->shape.window_left, a->window_right = p->shape.window_right;
-    a->prefix = prefix, a->document_q = ids_q, a->document_k = ids_k;
+    a->prefix = m->prefix, a->document_q = m->ids_q, a->document_k = m->ids_k;
+    a->span_begin = m->begins, a->span_end = m->ends;
 }
 
 /* ---- tests ---- */
@@ -169,14 +189,14 @@ typedef check_mask_report checker(const FA_USER_ARGS *user, const fa_attention_a
 
 /* `exact`: the mask also promises to find every box that is all kept or all hidden. */
 static void block_functions(const char *name, checker *check, int exact) {
-    static int prefix[MOST_BATCHES], ids_q[MOST_BATCHES * LONGEST], ids_k[MOST_BATCHES * LONGEST];
+    static read_by_masks read;
     rng r = rng_new(rng_seed(), 10);
     long wrong = 0, loose = 0;
     tap_context("%s", name);
     for (int round = 0; round < ROUNDS; round++) {
         problem p = random_problem(MASK_full, &r);
         check_mask_report report;
-        complete(&p, prefix, ids_q, ids_k, &r);
+        complete(&p, &read, &r);
         report = check(NULL, &p.args, BOXES, rng_next(&r));
         if (report.wrong && !wrong)
             tap_note("%s (seqlens %d, %d, window %d, %d)", report.message, p.args.seqlen_q, p.args.seqlen_k,
@@ -190,12 +210,12 @@ static void block_functions(const char *name, checker *check, int exact) {
 }
 
 static void block_functions_with_user(void) {
-    static int prefix[MOST_BATCHES], ids_q[MOST_BATCHES * LONGEST], ids_k[MOST_BATCHES * LONGEST];
+    static read_by_masks read;
     rng r = rng_new(rng_seed(), 11);
     long wrong = 0;
     for (int round = 0; round < ROUNDS; round++) {
         problem p = random_problem(MASK_full, &r);
-        complete(&p, prefix, ids_q, ids_k, &r);
+        complete(&p, &read, &r);
         wrong += check_strided(&p.user, &p.args, BOXES, rng_next(&r)).wrong;
         wrong += check_strided_window(&p.user, &p.args, BOXES, rng_next(&r)).wrong;
         problem_delete(&p);
@@ -372,6 +392,7 @@ int main(void) {
     definition(MASK_prefix, fa_prefix_keep);
     definition(MASK_document, fa_document_keep);
     definition(MASK_causal_document, fa_causal_document_keep);
+    definition(MASK_span, fa_span_keep);
     definition(MASK_packed, keep_packed);
     definition(MASK_sinks, keep_sinks);
     definition(MASK_strided, keep_strided);
@@ -383,6 +404,9 @@ int main(void) {
     block_functions("window AND document", check_packed, 0);
     block_functions("first keys OR window", check_sinks, 0);
     block_functions("fa_causal_document", check_causal_document, 0);
+    block_functions("fa_span", check_span, 0);
+    block_functions("span AND window", check_span_and_window, 0);
+    block_functions("span OR prefix", check_span_or_prefix, 0);
     block_functions("causal AND document", check_causal_and_document, 0);
     block_functions("causal document AND window", check_packed_window, 0);
     block_functions("causal OR document", check_causal_or_document, 0);

@@ -14,9 +14,9 @@
 #include "../harness/rng.h"
 #include "../harness/tap.h"
 
-enum { MASKS = 10, SCORES = 8, DTYPES = 4, DIMS = 32, RELATIONS = 3, FACTORS = 5, MOST_ROWS = 4096 };
-static const char *const masks[MASKS] = {"full",     "causal", "top_left", "window", "prefix",
-                                         "document", "packed", "sinks",    "strided", "causal_document"};
+enum { MASKS = 11, SCORES = 8, DTYPES = 4, DIMS = 32, RELATIONS = 3, FACTORS = 5, MOST_ROWS = 4096 };
+static const char *const masks[MASKS] = {"full",     "causal", "top_left", "window",  "prefix",
+                                         "document", "packed", "sinks",    "strided", "causal_document", "span"};
 static const char *const scores[SCORES] = {"none",     "alibi",        "softcap", "bias",
                                            "key_bias", "capped_alibi", "tilted",  "holes"};
 static const char *const dtypes[DTYPES] = {"F32", "F16", "BF16", "TF32"};
@@ -156,7 +156,7 @@ static int check(const char *path) {
 
 static void emit(const row *r, const char *prefix, int number) {
     const char *mask = masks[r->level[0]], *score = scores[r->level[1]];
-    int own_mask = r->level[0] >= 6 && strcmp(mask, "causal_document"), own_score = !strcmp(score, "capped_alibi");
+    int own_mask = !strcmp(mask, "packed") || !strcmp(mask, "sinks") || !strcmp(mask, "strided"), own_score = !strcmp(score, "capped_alibi");
     if (!strcmp(mask, "strided") || !strcmp(score, "tilted")) printf("#define FA_USER_ARGS struct test_user\n");
     if (own_mask) printf("TEST_MASK_%s(%s_%d_mask)\n#define FA_MASK %s_%d_mask\n", mask, prefix, number, prefix, number);
     else if (r->level[0]) printf("#define FA_MASK fa_%s\n", !strcmp(mask, "window") ? "sliding_window" : !strcmp(mask, "top_left") ? "causal_top_left" : mask);

@@ -63,7 +63,8 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
         const char *name;
         const void *data;
     } words[] = {{"lse", a->lse},           {"alibi_slopes", a->alibi_slopes}, {"key_bias", a->key_bias},
-                 {"prefix", a->prefix}, {"document_q", a->document_q},     {"document_k", a->document_k}};
+                 {"prefix", a->prefix}, {"document_q", a->document_q},     {"document_k", a->document_k},
+                 {"span_begin", a->span_begin}, {"span_end", a->span_end}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
                   words[i].data);
@@ -93,6 +94,8 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
                   {"prefix", FA__NEED_PREFIX, FA__PLACE_OF_ARRAY(a->prefix, (int64_t)a->batch * 4)},
                   {"document_q", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_q, fa__bytes_of_words(a->batch, queries))},
                   {"document_k", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_k, fa__bytes_of_words(a->batch, keys))},
+                  {"span_begin", FA__NEED_SPAN, FA__PLACE_OF_ARRAY(a->span_begin, fa__bytes_of_words(a->batch, queries))},
+                  {"span_end", FA__NEED_SPAN, FA__PLACE_OF_ARRAY(a->span_end, fa__bytes_of_words(a->batch, queries))},
                   {"alibi_slopes", FA__NEED_ALIBI, FA__PLACE_OF_ARRAY(a->alibi_slopes, (int64_t)a->heads * 4)},
                   {"bias", FA__NEED_BIAS,
                    {a->bias, (int64_t)keys * bytes, bytes,
@@ -106,6 +109,9 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
         FA__CHECK(a->document_q && a->document_k,
                   "%s: %s is NULL: %s needs the document ids of queries (%d x %d ints) and keys (%d x %d ints)", of->name,
                   a->document_q ? "document_k" : "document_q", of->needs & FA__WITH_CAUSAL ? "fa_causal_document" : "fa_document", a->batch, a->seqlen_q, a->batch, a->seqlen_k);
+    if (of->needs & FA__NEED_SPAN)
+        FA__CHECK(a->span_begin && a->span_end, "%s: %s is NULL: fa_span needs where the keys of each query begin (%d x %d ints), and where they end (as many)",
+                  of->name, a->span_begin ? "span_end" : "span_begin", a->batch, a->seqlen_q);
     if (of->needs & FA__NEED_ALIBI)
         FA__CHECK(a->alibi_slopes, "%s: alibi_slopes is NULL: fa_alibi needs %d floats, one a head", of->name, a->heads);
     if (of->needs & FA__NEED_SOFTCAP)

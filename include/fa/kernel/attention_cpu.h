@@ -10,11 +10,15 @@ enum { FA__ATTN(__group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V
 #define FA__GROUP FA__ATTN(__group)
 
 /* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a mask takes long to
- * compile. Documents are outlined first, by the smallest and the largest id of these queries, and of these keys, once for all tiles that
- * share them. */
+ * compile. Documents and spans are outlined first, by the smallest and the largest id of these queries, and of these keys, or by what all queries see, once
+ * for all tiles that share them. */
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
 static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
     return fa__document_class(*box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
+}
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__spans of_queries) {
+    return fa__span_class(*box, of_queries);
 }
 #else
 static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box) {

@@ -171,6 +171,10 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     fa__ids of_queries[FA__GROUP];
     for (int i = 0; i < blocks; i++)
         if (tiles.begin < tiles.end) of_queries[i] = fa__ids_of(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+    fa__spans of_queries[FA__GROUP];
+    for (int i = 0; i < blocks; i++)
+        if (tiles.begin < tiles.end) of_queries[i] = fa__spans_of(fa__span_begins(box), fa__span_ends(box), FA__LOOP(_block)(box, i).queries);
 #elif FA__MASK_IS_OWN /* whose class of a tile may not tell what its keys do */
     fa_range seen[FA__GROUP];
     for (int i = 0; i < blocks; i++) seen[i] = FA__ATTN(__keys)(p, FA__LOOP(_block)(box, i));
@@ -187,6 +191,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             fa_box part = FA__LOOP(_block)(box, i);
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
             of[i] = FA__ATTN(__class)(&part, of_queries[i], of_keys);
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+            of[i] = FA__ATTN(__class)(&part, of_queries[i]);
 #elif FA__MASK_IS_OWN
             of[i] = box.keys.end > seen[i].begin && box.keys.begin < seen[i].end ? FA__ATTN(__class)(p, &part) : FA_EMPTY;
 #else

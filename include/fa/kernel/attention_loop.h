@@ -117,7 +117,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_walk) walk;
     /* Half types compute separate addresses for it, FA_F32 does not: either way fewer instances spill. */
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
-    FA__LOOP(_walk_start)(&walk, p, box);
+    FA__LOOP(_walk_start)(&walk, p, box, thread % FA__LANES);
 #if FA__BY_WARPS
     if (walk.count > 0) FA__LOOP(_judge_first)(&walk, p, box, FA__JUDGED(shared), thread);
 #endif

@@ -22,7 +22,7 @@ typedef struct FA__LOOP(_order) {
 } FA__LOOP(_order);
 
 enum { FA__LOOP(_alike), FA__LOOP(_paired), FA__LOOP(_uneven) }; /* how long blocks take */
-#define FA__ALL_ALIKE (FA__MASK_NEEDS & FA__NEED_DOCUMENT) /* known at compile time */
+#define FA__ALL_ALIKE (FA__MASK_NEEDS & (FA__NEED_DOCUMENT | FA__NEED_SPAN)) /* known at compile time */
 
 static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
 #if FA__MASK_IS_BAND

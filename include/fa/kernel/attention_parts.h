@@ -103,14 +103,15 @@ FA__FN fa_index FA__LOOP(_index)(const FA__PARAMS *p, fa_box box) {
     return at;
 }
 
-/* The tiles of keys in which the block may see something, at most. */
-FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) {
-    const fa_range keys = FA__ATTN(__keys)(p, box);
+/* The tiles of keys in which some of these lie. */
+FA__FN fa_range FA__LOOP(_tiles_of)(fa_range keys) {
     fa_range tiles;
     tiles.begin = keys.begin / FA_BLOCK_N;
     tiles.end = keys.begin < keys.end ? (keys.end - 1) / FA_BLOCK_N + 1 : tiles.begin;
     return tiles;
 }
+/* Those in which the block may see something, at most. */
+FA__FN fa_range FA__LOOP(_tiles)(const FA__PARAMS *p, fa_box box) { return FA__LOOP(_tiles_of)(FA__ATTN(__keys)(p, box)); }
 
 /* The tensors of the head of `box`, q and o at its first query, and what hooks are told of it. */
 typedef struct FA__LOOP(_view) {

@@ -12,37 +12,80 @@ typedef struct FA__LOOP(_memory) {
 #endif
 } FA__LOOP(_memory);
 
-FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, fa_box box, int lane) {
 #if FA__REMEMBERS
-    memory->of_queries = FA__LOOP(_ids_of_warp)(
-        FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
-    if (box.batch != memory->batch) memory->known = 0;
+FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int lane) {
+    return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
+}
+
+/* The ids of a few tiles from number `first` on, the first's for lane `to`, the next one's for the lane after it, and so on. All lanes look at a tile's
+ * ids side by side; a lane by itself would read them far apart. */
+enum { FA__LOOP(_at_once) = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
+FA__FN fa__ids FA__LOOP(_ids_of_few)(const FA__PARAMS *p, fa_box box, int first, int to, int lane) {
+    const int last = p->args.seqlen_k - 1, last_tile = last / FA_BLOCK_N;
+    fa__ids of[FA__LOOP(_at_once)], own = {0, 0};
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_at_once); i++)
+        of[i] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), fa__min(first + i, last_tile) * FA_BLOCK_N, last, FA_BLOCK_N, lane);
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_at_once); i++) {
+        of[i] = FA__LOOP(_ids_of_warp)(of[i]);
+        if (to + i == lane) own = of[i];
+    }
+    return own;
+}
+
+/* How many tiles _learn() looks at: all that can be remembered, or none if 32 at once are all. */
+FA__FN int FA__LOOP(_tiles_learnt)(const FA__PARAMS *p) {
+    const int tiles = fa__min((p->args.seqlen_k - 1) / FA_BLOCK_N + 1, FA__LOOP(_known));
+    return tiles > FA__LANES ? tiles : 0;
+}
+
+/* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side. Its planner by itself would wait
+ * for memory again and again, and all others for it. Of few tiles that takes no longer. */
+FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int warp, int lane) {
+    enum { FA__WORKERS = FA__LOOP(_threads) / FA__LANES / FA__LOOP(_teams) };
+    const int tiles = FA__LOOP(_tiles_learnt)(&launch->p);
+    FA__LOOP(_course) course = {team, team, 0, 0};
+    if (tiles == 0 || team >= launch->order.teams) return;
+    const fa_box box = FA__LOOP(_next_block)(&launch->p, &launch->order, &course);
+    if (warp == FA__WORKERS - 1) shared->of_first_queries = FA__LOOP(_ids_of_queries)(box, lane);
+    FA__ROLL
+    for (int first = warp * FA__LOOP(_at_once); first < tiles; first += FA__WORKERS * FA__LOOP(_at_once)) {
+        const fa__ids of = FA__LOOP(_ids_of_few)(&launch->p, box, first, 0, lane);
+        if (lane < FA__LOOP(_at_once) && first + lane < tiles) shared->ids[first + lane] = of;
+    }
+}
+#endif
+
+/* Begins a block. */
+FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int lane) {
+#if FA__REMEMBERS
+    const int learnt = memory->batch < 0 ? FA__LOOP(_tiles_learnt)(p) : 0;
+    if (learnt) {
+        memory->of_queries = memory->shared->of_first_queries;
+        memory->known = (2u << (learnt - 1) / FA__LANES) - 1;
+    } else {
+        memory->of_queries = FA__LOOP(_ids_of_queries)(box, lane);
+        if (box.batch != memory->batch) memory->known = 0;
+    }
     memory->batch = box.batch;
 #else
-    (void)memory, (void)box, (void)lane;
+    (void)memory, (void)p, (void)box, (void)lane;
 #endif
 }
 
 #if FA__REMEMBERS
 /* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query block, by the
  * planner, while all others wait for it: so each lane remembers those of its tiles, in shared memory; a bit for 32 tiles tells
- * whether it does. All lanes look at a tile's ids side by side; a lane by itself would read them far apart. */
+ * whether it does. */
 FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
-    enum { FA__BATCH = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
-    const int word = first / FA__LANES, last = p->args.seqlen_k - 1, last_tile = last / FA_BLOCK_N;
+    const int word = first / FA__LANES, last_tile = (p->args.seqlen_k - 1) / FA_BLOCK_N;
     fa__ids own = {0, 0};
     if (first < FA__LOOP(_known) && memory->known >> word & 1) return memory->shared->ids[first + lane];
     FA__ROLL
-    for (int j = 0; j < FA__LANES && first + j <= last_tile; j += FA__BATCH) {
-        fa__ids of[FA__BATCH];
-        FA__UNROLL
-        for (int k = 0; k < FA__BATCH; k++)
-            of[k] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), fa__min(first + j + k, last_tile) * FA_BLOCK_N, last, FA_BLOCK_N, lane);
-        FA__UNROLL
-        for (int k = 0; k < FA__BATCH; k++) {
-            of[k] = FA__LOOP(_ids_of_warp)(of[k]);
-            if (j + k == lane) own = of[k];
-        }
+    for (int i = 0; i < FA__LANES && first + i <= last_tile; i += FA__LOOP(_at_once)) {
+        const fa__ids of = FA__LOOP(_ids_of_few)(p, box, first + i, i, lane);
+        if (lane >= i) own = of; /* and what comes later replaces it */
     }
     if (first < FA__LOOP(_known)) {
         memory->shared->ids[first + lane] = own;
@@ -52,7 +95,7 @@ FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PAR
 }
 
 /* Whether any query of the block has the id of a key of a tile: lanes have the keys' ids. */
-FA__FN int FA__LOOP(_shares_id)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
+FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
     enum { FA__EACH = (FA_BLOCK_N + FA__LANES - 1) / FA__LANES };
     const int *ids_q = fa__document_queries(box) + box.queries.begin, *ids_k = fa__document_keys(box), queries = box.queries.end - box.queries.begin;
     int id[FA__EACH], shares = 0;
@@ -66,23 +109,41 @@ FA__FN int FA__LOOP(_shares_id)(const FA__PARAMS *p, fa_box box, int tile, int l
     }
     return FA__OP(any)(shares);
 }
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+/* Whether any query of the block sees a key of a tile: lanes have the queries' spans. */
+FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
+    const int *begins = (const int *)fa__row_address(fa__span_begins(box)), *ends = (const int *)fa__row_address(fa__span_ends(box));
+    const fa_range keys = FA__LOOP(_keys_of_tile)(p, tile);
+    int sees = 0;
+    FA__ROLL
+    for (int i = 0; i < FA_BLOCK_M; i += FA__LANES) {
+        int query = fa__min(box.queries.begin + i + lane, box.queries.end - 1);
+        sees |= fa__span_meets(fa__load_int(begins + query), fa__load_int(ends + query), keys);
+    }
+    return FA__OP(any)(sees);
+}
 #endif
 
 /* The class of a lane's tile, of the 32 that come next in the walk. */
 FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
     const int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
+#if FA__REMEMBERS || FA__MASK_NEEDS & FA__NEED_SPAN
+    int of = FA_EMPTY;
+    box.keys = FA__LOOP(_keys_of_tile)(p, tile);
 #if FA__REMEMBERS /* the walk over the keys of a document mask always begins at tile 0 */
     const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->word, lane);
-    int of = FA_EMPTY;
     if (i < walk->count) {
-        box.keys = fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
         of = FA__MASK_NEEDS & FA__WITH_CAUSAL ? fa_causal_tile(NULL, box) : FA_FULL;
         const int by_ids = fa__ids_range_class(memory->of_queries, of_keys);
         if (of != FA_EMPTY) of = by_ids < 0 ? by_ids : fa__class_and((fa_tile_class)of, (fa_tile_class)by_ids);
     }
+#else
+    (void)memory;
+    if (i < walk->count) of = fa__lies_in(box.keys, walk->seen_by_all) ? FA_FULL : -1; /* some query may see each of the walk's tiles */
+#endif
     for (uint32_t unsure = FA__OP(ballot)(of < 0); unsure; unsure &= unsure - 1) {
-        const int other = FA__OP(lowest_bit)(unsure), shares = FA__LOOP(_shares_id)(p, box, walk->word + other, lane);
-        if (lane == other) of = shares ? FA_PARTIAL : FA_EMPTY;
+        const int other = FA__OP(lowest_bit)(unsure), sees = FA__LOOP(_sees)(p, box, FA__LOOP(_walk_tile)(walk, walk->word + other), lane);
+        if (lane == other) of = sees ? FA_PARTIAL : FA_EMPTY;
     }
     return (fa_tile_class)of;
 #else
@@ -138,8 +199,8 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         const int end = box.batch < 0;
         int word = -1; /* the note that is written next, once it is known whether the block has another one */
         if (!end) {
-            FA__LOOP(_recall)(&memory, box, lane);
-            FA__LOOP(_walk_start)(&walk, p, box);
+            FA__LOOP(_recall)(&memory, p, box, lane);
+            FA__LOOP(_walk_start)(&walk, p, box, lane);
         }
         int first = 1;
         FA__ROLL

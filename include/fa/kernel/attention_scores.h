@@ -130,13 +130,19 @@ FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int 
 #endif
 
 #include <fa/kernel/attention_documents.h>
+#include <fa/kernel/attention_spans.h>
 
 /* Hook and mask for the scores of FA__PART_N keys from key0 on, each case in code of its own; `masked`: the mask leaves
  * some of them out, or there are keys beyond the end. `whole`, a compile-time constant: hooks take all the worker's queries for existing
  * ones, unless `masked`, which then also means that they are not (FA__ALL_THERE). */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
                               int whole, int thread) {
-#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+#if FA__MASK_NEEDS & FA__NEED_SPAN
+    if (masked) {
+        if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
+        FA__LOOP(_hide_outside)(s, p, box, key0, thread);
+    } else
+#elif FA__MASK_NEEDS & FA__NEED_DOCUMENT
     uint32_t own[(FA__PART_N + 31) / 32];
     if (masked && FA__LOOP(_own_keys)(own, p, box, key0, thread)) {
         if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);

@@ -53,7 +53,7 @@ FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAM
         }
         fa_tile_class of = FA_EMPTY;
         if (first + lane < walk->count) {
-            box.keys = fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
+            box.keys = FA__LOOP(_keys_of_tile)(p, tile);
             of = fa__document_class(box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
         }
         uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
@@ -72,7 +72,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
 #if FA__ANEW /* what was known of the walk besides the next tiles is recomputed, too */
         FA__LOOP(_walk) start;
         box = FA__LOOP(_box_anew)(p);
-        FA__LOOP(_walk_start)(&start, p, box);
+        FA__LOOP(_walk_start)(&start, p, box, thread % FA__LANES);
         walk->begin = start.begin;
         walk->count = start.count;
 #endif
@@ -82,7 +82,13 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
         if (!known) word %= FA_WARPS;
         if (!known && word == 0) {
             int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
+#if FA__MASK_NEEDS & FA__NEED_SPAN /* found once more, not held in registers */
+            const fa__spans spans = FA__LOOP(_spans_of_warp)(box, thread % FA__LANES);
+            box.keys = FA__LOOP(_keys_of_tile)(p, tile);
+            fa_tile_class of = i < walk->count ? fa__span_class(box, spans) : FA_EMPTY;
+#else
             fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
+#endif
             uint32_t visit = FA__OP(ballot)(of != FA_EMPTY), full = FA__OP(ballot)(of == FA_FULL);
             FA__OP(barrier)(); /* the last words have been read */
             judged->visit[thread / FA__LANES] = visit;

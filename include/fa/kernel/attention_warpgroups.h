@@ -450,6 +450,10 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #if FA__COLUMNS
     for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_constant_rows)(shared[team].rows);
 #endif
+#if FA__REMEMBERS
+    const int among = fa_sm90_uniform(thread / 32), learner = among % FA__LOOP(_teams); /* warps of both teams by turns */
+    FA__LOOP(_learn)(launch, &shared[learner], FA__LOOP(_number)(learner), among / FA__LOOP(_teams), thread % 32);
+#endif
     FA__OP(barrier)();
     if (warpgroup == 0) {
         fa_sm90_registers_lower(FA__PRODUCER_REGISTERS);
