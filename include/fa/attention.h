@@ -49,8 +49,8 @@
  *
  * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
  * the CPU it returns when o is written. NAME_plan() says what would run; on a GPU, with a mask, it counts the tiles on
- * the device and waits for the result. NAME_workspace() is the size of the optional workspace: 4 bytes for document masks
- * and masks of your own with sm_90a, else 0. With a workspace, query blocks are handed out dynamically, one by one, which
+ * the device and waits for the result. NAME_workspace() is the size of the optional workspace: 4 bytes for documents,
+ * spans and masks of your own with sm_90a, else 0. With a workspace, query blocks are handed out dynamically, one by one, which
  * pays where they take unequal time.
  */
 #include <fa/fa.h>

@@ -352,8 +352,8 @@ typedef struct fa_attention_args {
     const int *prefix;         /**< fa_prefix: (batch) keys that every query sees: none if 0 or less, all from seqlen_k on */
     const int *document_q;     /**< fa_document, fa_causal_document: (batch, seqlen_q) ids */
     const int *document_k;     /**< fa_document, fa_causal_document: (batch, seqlen_k) ids */
-    const int *span_begin;     /**< fa_span: (batch, seqlen_q), the first key that each query sees */
-    const int *span_end;       /**< fa_span: (batch, seqlen_q), the key after the last one that it sees */
+    const int *span_begin;     /**< fa_span: (batch, seqlen_q), the first key that each query sees; below 0: as 0 */
+    const int *span_end;       /**< fa_span: (batch, seqlen_q), the key after the last one that it sees; from seqlen_k on: as seqlen_k */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 16, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;
@@ -382,7 +382,7 @@ typedef struct fa_plan {
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
     int64_t tiles_visited;  /**< tiles that are computed: all with a visible element; for combined masks
-                               (fa_causal_document combines causal and document) also those that neither part alone
+                               (fa_causal_document combines causal and document) perhaps also those that neither part alone
                                leaves empty, and for your own mask those that it does not call empty */
     int64_t tiles_masked;   /**< visited tiles where the mask is applied element by element */
     int64_t tiles_skipped;  /**< total minus visited */

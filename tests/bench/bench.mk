@@ -69,7 +69,7 @@ bench_rows_flags = \
 # GRID=full asks for the whole grid on the CPU too.
 GRID ?= default
 BENCH_DIMS ?= 64 128 256
-BENCH_VARIANTS ?= window document alibi softcap keybias bias own
+BENCH_VARIANTS ?= window document span alibi softcap keybias bias own
 BENCH_REPEAT ?= 15
 bench_grid = $(foreach t,$1,$(foreach d,$(BENCH_DIMS),$(t)_d$(d)_full $(t)_d$(d)_causal)) \
     $(addprefix $(firstword $1)_d64_,$(BENCH_VARIANTS))

@@ -3,7 +3,7 @@
  * by a counter in it. */
 
 /* Without a mask all query blocks take equally long, and are dealt to the teams in turn. So they are under a
- * mask that leaves each about as much, a window or documents, but in rounds that go forwards and backwards alternately,
+ * mask that leaves each about as much, a window, documents or spans, but in rounds that go forwards and backwards alternately,
  * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a team
  * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so
  * that neighbours share K and V in the cache. The last heads, about a round of pairs, are dealt out as single blocks, the
