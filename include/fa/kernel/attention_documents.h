@@ -1,6 +1,21 @@
-/* attention_documents.h: what the schedules for GPUs know of fa_document and fa_causal_document beyond their hooks. */
+/* attention_documents.h: what the schedules for GPUs know of fa_document beyond its hooks. */
 
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+/* The keys of a tile that belong to a warp's document, a bit each; 0 if its queries belong to several. One load for 32
+ * keys, where the hook would load for each. */
+FA__FN int FA__LOOP(_own_keys)(uint32_t *own, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
+    int lane = thread % FA__LANES, last = box.queries.end - 1, rows = FA__LOOP(_qk_ROWS) * 8;
+    int query = box.queries.begin + FA__LOOP(_qk_row)(thread - lane, 0);
+    int id = fa__load_int(ids_q + fa__min(query, last)), other = fa__load_int(ids_q + fa__min(query + lane % rows, last));
+    FA__UNROLL
+    for (int i = 0; i < (FA__PART_N + 31) / 32; i++) {
+        int key = key0 + i * 32 + lane, there = key < p->args.seqlen_k;
+        own[i] = FA__OP(ballot)(there && fa__load_int(ids_k + (there ? key : 0)) == id);
+    }
+    return !FA__OP(any)(other != id);
+}
+
 /* The lowest and highest of `count` ids (a compile-time constant) from number `begin` on, but none after number `last`:
  * of a lane's share, and, combined, of the warp's if all lanes call. */
 FA__FN fa__ids FA__LOOP(_ids_of_lane)(const int *ids, int begin, int last, int count, int lane) {
@@ -19,8 +34,8 @@ FA__FN fa__ids FA__LOOP(_ids_of_warp)(fa__ids of) {
     return of;
 }
 
-/* Hides the keys that are not set in a document's bits. */
-FA__FN void FA__LOOP(_hide_unset)(float *s, const uint32_t *own, int thread) {
+/* Hides all other keys. */
+FA__FN void FA__LOOP(_hide)(float *s, const uint32_t *own, int thread) {
 #if FA__ARCH == 90
     FA__UNROLL
     for (int i = 0; i < FA__PART_N / 16; i++)
@@ -37,7 +52,9 @@ FA__FN void FA__LOOP(_hide_unset)(float *s, const uint32_t *own, int thread) {
     }
 #endif
 }
+#endif
 
+#if FA__MASK_NEEDS & FA__WITH_CAUSAL
 /* Hides the keys of a tile that come after the query, if the diagonal crosses it. */
 FA__FN void FA__LOOP(_hide_later)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     int own = box.queries.begin + fa__shift(&p->args) - key0; /* the first query's place, counted from the first key */
@@ -52,54 +69,5 @@ FA__FN void FA__LOOP(_hide_later)(float *s, const FA__PARAMS *p, fa_box box, int
             *x = FA__LOOP(_qk_col_offset)(c) > last ? -INFINITY : *x;
         }
     }
-}
-
-/* Hides the keys of a tile that are of other documents than a thread's rows, and those beyond the end; under a causal mask later ones, too. A warp loads
- * 32 ids of keys at once, and compares them with one document after the other, of those that its queries have: mostly one. */
-FA__FN void FA__LOOP(_hide)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    enum { FA__WORDS_N = (FA__PART_N + 31) / 32, FA__WARP_M = FA__LOOP(_qk_ROWS) * 8 };
-    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box);
-    const int lane = thread % FA__LANES, last = box.queries.end - 1, first = box.queries.begin + FA__LOOP(_qk_row)(thread - lane, 0);
-    const int of_lane = fa__load_int(ids_q + fa__min(first + lane % FA__WARP_M, last));
-    int ids[FA__WORDS_N], id = fa__load_int(ids_q + fa__min(first, last));
-    uint32_t own[FA__WORDS_N];
-    FA__UNROLL
-    for (int i = 0; i < FA__WORDS_N; i++) {
-        int key = key0 + i * 32 + lane, there = key < p->args.seqlen_k;
-        ids[i] = fa__load_int(ids_k + (there ? key : 0));
-        own[i] = FA__OP(ballot)(there && ids[i] == id);
-    }
-    uint32_t others = FA__OP(ballot)(of_lane != id);
-    if (!others) FA__LOOP(_hide_unset)(s, own, thread);
-    else {
-        if (FA__ARCH == 80 && FA__MASK_NEEDS & FA__WITH_CAUSAL) thread = FA__OP(opaque)(thread); /* 2% faster; without a causal mask 8 bytes would be spilled */
-        uint32_t seen[FA__LOOP(_qk_ROWS)][FA__WORDS_N]; /* of each row's document */
-        int mine[FA__LOOP(_qk_ROWS)];
-        FA__UNROLL
-        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-            mine[r] = fa__load_int(ids_q + fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), last));
-            FA__UNROLL
-            for (int i = 0; i < FA__WORDS_N; i++) seen[r][i] = own[i];
-        }
-        FA__ROLL
-        while (others) {
-            id = fa__load_int(ids_q + fa__min(first + FA__OP(lowest_bit)(others) % FA__WARP_M, last));
-            others &= ~FA__OP(ballot)(of_lane == id);
-            FA__UNROLL
-            for (int i = 0; i < FA__WORDS_N; i++) {
-                uint32_t bits = FA__OP(ballot)(key0 + i * 32 + lane < p->args.seqlen_k && ids[i] == id);
-                FA__UNROLL
-                for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) seen[r][i] = mine[r] == id ? bits : seen[r][i];
-            }
-        }
-        FA__UNROLL
-        for (int c = 0; c < FA__LOOP(_qk_COLS); c++) FA__UNROLL
-        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
-            int offset = FA__LOOP(_qk_col_offset)(c);
-            float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-            *x = seen[r][offset / 32] >> FA__LOOP(_qk_col)(thread, 0) >> offset % 32 & 1 ? *x : -INFINITY;
-        }
-    }
-    if (FA__MASK_NEEDS & FA__WITH_CAUSAL) FA__LOOP(_hide_later)(s, p, box, key0, thread);
 }
 #endif

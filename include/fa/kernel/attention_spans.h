@@ -19,7 +19,7 @@ FA__FN fa__spans FA__LOOP(_spans_of_warp)(fa_box box, int lane) {
 
 /* Hides the keys of a tile that the spans of a thread's rows leave out, those beyond the end among them. A warp looks at the edges that
  * cross its part of the tile. */
-FA__FN void FA__LOOP(_hide)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+FA__FN void FA__LOOP(_hide_outside)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const int *begins = (const int *)fa__row_address(fa__span_begins(box)), *ends = (const int *)fa__row_address(fa__span_ends(box));
     thread = FA__OP(opaque)(thread);
     int begin[FA__LOOP(_qk_ROWS)], end[FA__LOOP(_qk_ROWS)], first = key0 + FA__LOOP(_qk_col)(thread, 0), late = 0, early = 0;
