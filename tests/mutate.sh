@@ -106,7 +106,7 @@ if [ "$1" = --one ]; then
     else
         case $file in
         fa.h) suites="types masks forward contracts primitives" ;;
-        mask.h | score.h) suites="masks forward contracts" ;;
+        mask.h | kernel/mask_*.h | score.h) suites="masks forward contracts" ;;
         math.h) suites="primitives swiglu" ;;
         kernel/check.h | kernel/attention_check.h) suites="contracts rope forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row*.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;

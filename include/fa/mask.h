@@ -178,125 +178,26 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 }
 /** @} */
 
+/** @cond PRIVATE */
+FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
+    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
+}
+#include <fa/kernel/mask_document.h>
+#include <fa/kernel/mask_span.h>
+/** @endcond */
+
 /** @name fa_document: keys of the query's own document
  *
  *  Packed documents (Krell et al., arXiv 2107.02027): a query sees the keys whose id equals its own, document_q[batch][query] == document_k[batch][key]. Any
  *  ids in any order give correct results; documents that stay together are fast.
  *  @{ */
-/** @cond PRIVATE */
-FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
-FA_HOOK const int *fa__document_keys(fa_box box) { return box.args->document_k + (int64_t)box.batch * box.args->seqlen_k; }
-/* The ids of a range: the smallest and the largest. */
-typedef struct fa__ids {
-    int lowest, highest;
-} fa__ids;
-typedef struct fa__four_ints {
-    int x[4];
-} __attribute__((__aligned__(16))) fa__four_ints;
-FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smallest of three at once */
-    ids->lowest = fa__min(fa__min(a, b), ids->lowest);
-    ids->highest = fa__max(fa__max(a, b), ids->highest);
-}
-#if defined(__CUDACC__)
-FA_HOOK
-#else /* not inlined, which would take long to compile */
-static __attribute__((FA__NOINLINE, __unused__))
-#endif
-fa__ids fa__ids_of(const int *ids, fa_range at) {
-    fa__ids of = {INT32_MAX, INT32_MIN};
-    int i = at.begin;
-#if defined(__CUDA_ARCH__) /* A single thread reads the ids, and waits for every load: many of them at once. */
-    for (; i < at.end && (uintptr_t)(ids + i) % 16 != 0; i++) {
-        int id = fa__load_int(ids + i);
-        fa__ids_add(&of, id, id);
-    }
-    for (; i + 32 <= at.end; i += 32) {
-        fa__four_ints many[8];
-        for (int j = 0; j < 8; j++) many[j] = ((const fa__four_ints *)(const void *)(ids + i))[j];
-        for (int j = 0; j < 32; j += 2) fa__ids_add(&of, many[j / 4].x[j % 4], many[j / 4].x[j % 4 + 1]);
-    }
-#endif
-    for (; i < at.end; i++) {
-        int id = fa__load_int(ids + i);
-        fa__ids_add(&of, id, id);
-    }
-    return of;
-}
-/* Whether no id of a range is below the one before it. */
-FA_HOOK int fa__ids_ordered(const int *ids, fa_range at) {
-    int ordered = 1;
-    for (int i = at.begin + 1; i < at.end; i++) ordered &= fa__load_int(ids + i - 1) <= fa__load_int(ids + i);
-    return ordered;
-}
-/* The position of the first id of an ordered range that is not below `id`, or the end. */
-FA_HOOK int fa__first_id(const int *ids, int begin, int end, int id) {
-    while (begin < end) {
-        int middle = begin + (end - begin) / 2;
-        if (fa__load_int(ids + middle) < id) begin = middle + 1;
-        else end = middle;
-    }
-    return begin;
-}
-/* Whether two ordered ranges have an id in common. Each in turn jumps to the other's next id. */
-FA_HOOK int fa__ids_meet(const int *a, fa_range at_a, const int *b, fa_range at_b) {
-    int i = at_a.begin, j = at_b.begin;
-    while (i < at_a.end && j < at_b.end) {
-        int id = fa__load_int(b + j);
-        i = fa__first_id(a, i, at_a.end, id);
-        if (i == at_a.end) break;
-        int other = fa__load_int(a + i);
-        if (other == id) return 1;
-        j = fa__first_id(b, j, at_b.end, other);
-    }
-    return 0;
-}
-/** @endcond */
 FA_HOOK int fa_document_keep(const void *user, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int there = at.checked || (a->document_q && a->document_k);
-    /* (Integer arithmetic: C does not define NULL + 0.) */
-    const int *ids_q = (const int *)((uintptr_t)a->document_q + (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_q * 4 : 0));
-    const int *ids_k = (const int *)((uintptr_t)a->document_k + (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_k * 4 : 0));
-    if (at.checked)
-        return fa__load_int((const int *)fa__row_address(ids_q) + at.query) == fa__load_int((const int *)fa__row_address(ids_k) + at.key);
-    return fa__load_int_if(there, ids_q, at.query, 0, a->q.data) == fa__load_int_if(there, ids_k, at.key, 1, a->q.data);
+    return fa__load_int_of(a->document_q, (int64_t)at.batch * a->seqlen_q, at.query, there, at.checked, 0, a->q.data) ==
+           fa__load_int_of(a->document_k, (int64_t)at.batch * a->seqlen_k, at.key, there, at.checked, 1, a->q.data);
 }
-/** @cond PRIVATE */
-FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
-    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
-}
-/* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. */
-FA_HOOK int fa__ids_range_class(fa__ids of_q, fa__ids of_k) {
-    if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
-    if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
-    int same_end = of_q.lowest == of_k.lowest || of_q.highest == of_k.highest;
-    return same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest ? FA_PARTIAL : -1; /* they share an id */
-}
-/* The class by all ids. */
-FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
-    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box), of = fa__ids_range_class(of_q, of_k);
-    if (of >= 0) return (fa_tile_class)of;
-    if (fa__ids_ordered(ids_q, box.queries) && fa__ids_ordered(ids_k, box.keys))
-        return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
-    for (int i = box.queries.begin; i < box.queries.end; i++) {
-        int id = fa__load_int(ids_q + i);
-        for (int j = box.keys.begin; id >= of_k.lowest && id <= of_k.highest && j < box.keys.end; j++)
-            if (id == fa__load_int(ids_k + j)) return FA_PARTIAL;
-    }
-    return FA_EMPTY;
-}
-/* The same, for a mask that may be causal, too. */
-FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
-    fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
-    return of == FA_EMPTY ? of : fa__class_and(of, fa__ids_class(box, of_q, of_k));
-}
-FA_HOOK fa_tile_class fa__document_tile(fa_box box, int causal) {
-    if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;
-    return fa__document_class(box, fa__ids_of(fa__document_queries(box), box.queries),
-                              fa__ids_of(fa__document_keys(box), box.keys), causal);
-}
-/** @endcond */
 FA_HOOK fa_tile_class fa_document_tile(const void *user, fa_box box) {
     (void)user;
     return fa__document_tile(box, 0);
@@ -336,74 +237,13 @@ FA_HOOK fa_range fa_causal_document_queries(const void *user, fa_box box) { retu
  *  cache of keys, and be causal or have a window besides. (Wang et al., arXiv 2410.01359, give each key spans of queries that it is hidden from.)
  *  Any spans in any order give correct results; neighbours that see about the same are fast.
  *  @{ */
-/** @cond PRIVATE */
-FA_HOOK const int *fa__span_begins(fa_box box) { return box.args->span_begin + (int64_t)box.batch * box.args->seqlen_q; }
-FA_HOOK const int *fa__span_ends(fa_box box) { return box.args->span_end + (int64_t)box.batch * box.args->seqlen_q; }
-/* The spans of some queries: from the first key that any of them sees to the last one, and the keys that all of them see. */
-typedef struct fa__spans {
-    fa_range any, all;
-} fa__spans;
-FA_HOOK fa__spans fa__no_spans(void) {
-    fa__spans of;
-    of.any = fa__range(INT32_MAX, INT32_MIN);
-    of.all = fa__range(INT32_MIN, INT32_MAX);
-    return of;
-}
-FA_HOOK void fa__spans_add(fa__spans *of, int begin, int end) {
-    int sees = begin < end;
-    of->any.begin = fa__min(sees ? begin : INT32_MAX, of->any.begin);
-    of->any.end = fa__max(sees ? end : INT32_MIN, of->any.end);
-    of->all.begin = fa__max(begin, of->all.begin);
-    of->all.end = fa__min(end, of->all.end);
-}
-#if defined(__CUDACC__)
-FA_HOOK
-#else /* not inlined, which would take long to compile */
-static __attribute__((FA__NOINLINE, __unused__))
-#endif
-fa__spans fa__spans_of(const int *begins, const int *ends, fa_range queries) {
-    fa__spans of = fa__no_spans();
-    for (int i = queries.begin; i < queries.end; i++) fa__spans_add(&of, fa__load_int(begins + i), fa__load_int(ends + i));
-    return of;
-}
-/* The keys of a box that its queries may see. */
-FA_HOOK fa_range fa__spans_keys(fa__spans of, fa_range keys) {
-    return fa__range(fa__clamp(of.any.begin, keys.begin, keys.end), fa__clamp(of.any.end, keys.begin, keys.end));
-}
-FA_HOOK int fa__lies_in(fa_range a, fa_range b) { return b.begin <= a.begin && a.end <= b.end; }
-/* The class of some keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. */
-FA_HOOK int fa__spans_class(fa__spans of, fa_range keys) {
-    if (keys.end <= of.any.begin || keys.begin >= of.any.end) return FA_EMPTY;
-    return fa__lies_in(keys, of.all) ? FA_FULL : -1;
-}
-/* Whether a query with this span sees one of some keys. */
-FA_HOOK int fa__span_meets(int begin, int end, fa_range keys) { return fa__max(begin, keys.begin) < fa__min(end, keys.end); }
-/* The class of a box by all of its queries, from both ends: those in the middle seldom see what neither the first nor the last do. */
-FA_HOOK fa_tile_class fa__span_class(fa_box box, fa__spans spans) {
-    const int of = fa__spans_class(spans, box.keys), *begins = fa__span_begins(box), *ends = fa__span_ends(box);
-    if (of >= 0) return (fa_tile_class)of;
-    for (int i = box.queries.begin, j = box.queries.end - 1; i <= j; i++, j--)
-        if (fa__span_meets(fa__load_int(begins + i), fa__load_int(ends + i), box.keys) ||
-            fa__span_meets(fa__load_int(begins + j), fa__load_int(ends + j), box.keys))
-            return FA_PARTIAL;
-    return FA_EMPTY;
-}
-/** @endcond */
 FA_HOOK int fa_span_keep(const void *user, fa_index at) {
     (void)user;
     const fa_attention_args *a = at.args;
     int there = at.checked || (a->span_begin && a->span_end);
-    /* (Integer arithmetic: C does not define NULL + 0.) */
-    const uintptr_t offset = (uintptr_t)(there ? (int64_t)at.batch * a->seqlen_q * 4 : 0);
-    const int *begins = (const int *)((uintptr_t)a->span_begin + offset), *ends = (const int *)((uintptr_t)a->span_end + offset);
-    int begin, end;
-    if (at.checked) {
-        begin = fa__load_int((const int *)fa__row_address(begins) + at.query);
-        end = fa__load_int((const int *)fa__row_address(ends) + at.query);
-    } else {
-        begin = fa__load_int_if(there, begins, at.query, 0, a->q.data);
-        end = fa__load_int_if(there, ends, at.query, 0, a->q.data);
-    }
+    const int64_t row = (int64_t)at.batch * a->seqlen_q;
+    int begin = fa__load_int_of(a->span_begin, row, at.query, there, at.checked, 0, a->q.data);
+    int end = fa__load_int_of(a->span_end, row, at.query, there, at.checked, 0, a->q.data);
     return at.key >= begin && at.key < end;
 }
 FA_HOOK fa_tile_class fa_span_tile(const void *user, fa_box box) {

@@ -159,7 +159,7 @@ static problem random_problem(int mask, rng *r) {
     return p;
 }
 
-/* Gives a problem all that any mask reads. */
+/* All that any mask reads; and gives it to a problem. */
 typedef struct read_by_masks {
     int prefix[MOST_BATCHES], ids_q[MOST_BATCHES * LONGEST], ids_k[MOST_BATCHES * LONGEST], begins[MOST_BATCHES * LONGEST], ends[MOST_BATCHES * LONGEST];
 } read_by_masks;

@@ -116,19 +116,23 @@ FA_HOOK float fa__tanh(float x, int dtype) {
     return fa__tanh_accurate(x);
 }
 
-/* Element i of row `row` (an offset in elements) of an array of a data type; NaN where there is no array, unless it is
- * known to be there. `safe`: memory that may be read, 4 bytes; for types of 4 bytes. */
+/* Element i of row `row` (an offset in elements) of an array of ints, if it is there; `otherwise`, if not. `known`: it is. `safe`: 4 bytes
+ * of memory that may be read. */
+FA_HOOK int fa__load_int_of(const int *array, int64_t row, int i, int there, int known, int otherwise, const void *safe) {
+    const int *from = (const int *)((uintptr_t)array + (uintptr_t)(there ? row * 4 : 0)); /* C knows no NULL + 0 */
+    return known ? fa__load_int((const int *)fa__row_address(from) + i) : fa__load_int_if(there, from, i, otherwise, safe);
+}
+
+/* The same of an array of a data type; NaN where there is no array, unless it is known to be there. */
 FA_HOOK float fa__load_or_nan(const void *array, int64_t row, int i, int dtype, int known, const void *safe) {
-    int there = known || array, half = dtype == FA_BF16 || dtype == FA_F16;
-    const void *address = (const void *)((uintptr_t)array + (uintptr_t)(there ? row * (half ? 2 : 4) : 0)); /* C knows no NULL + 0 */
-    const void *from = known ? fa__row_address(address) : address;
-    if (half) {
-        const uint16_t *halves = (const uint16_t *)from;
+    int there = known || array;
+    if (dtype == FA_BF16 || dtype == FA_F16) {
+        const void *address = (const void *)((uintptr_t)array + (uintptr_t)(there ? row * 2 : 0));
+        const uint16_t *halves = (const uint16_t *)(known ? fa__row_address(address) : address);
         uint16_t x = known ? fa__load_half(halves + i) : fa__load_half_if(there, halves, i, 0xFFFF);
         return dtype == FA_BF16 ? fa_bf16_to_float(x) : fa_f16_to_float(x);
     }
-    const int *words = (const int *)from;
-    return fa__from_bits((uint32_t)(known ? fa__load_int(words + i) : fa__load_int_if(there, words, i, -1, safe)));
+    return fa__from_bits((uint32_t)fa__load_int_of((const int *)array, row, i, there, known, -1, safe));
 }
 
 /* The largest of three; one instruction from sm_90 on. */
