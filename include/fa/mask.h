@@ -249,12 +249,12 @@ FA_HOOK int fa_span_keep(const void *user, fa_index at) {
 FA_HOOK fa_tile_class fa_span_tile(const void *user, fa_box box) {
     (void)user;
     if (!box.args->span_begin || !box.args->span_end) return FA_EMPTY;
-    return fa__span_class(box, fa__spans_of(fa__span_begins(box), fa__span_ends(box), box.queries));
+    return fa__span_class(box, fa__spans_of(fa__span_rows_of(box), box.queries));
 }
 FA_HOOK fa_range fa_span_keys(const void *user, fa_box box) {
     (void)user;
     if (!box.args->span_begin || !box.args->span_end) return fa__range(box.keys.begin, box.keys.begin);
-    return fa__spans_keys(fa__spans_of(fa__span_begins(box), fa__span_ends(box), box.queries), box.keys);
+    return fa__spans_keys(fa__spans_of(fa__span_rows_of(box), box.queries), box.keys);
 }
 /* Some query of the box may see any key. */
 FA_HOOK fa_range fa_span_queries(const void *user, fa_box box) {

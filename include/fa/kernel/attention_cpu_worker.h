@@ -174,7 +174,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #elif FA__MASK_NEEDS & FA__NEED_SPAN
     fa__spans of_queries[FA__GROUP];
     for (int i = 0; i < blocks; i++)
-        if (tiles.begin < tiles.end) of_queries[i] = fa__spans_of(fa__span_begins(box), fa__span_ends(box), FA__LOOP(_block)(box, i).queries);
+        if (tiles.begin < tiles.end) of_queries[i] = fa__spans_of(fa__span_rows_of(box), FA__LOOP(_block)(box, i).queries);
 #elif FA__MASK_IS_OWN /* whose class of a tile may not tell what its keys do */
     fa_range seen[FA__GROUP];
     for (int i = 0; i < blocks; i++) seen[i] = FA__ATTN(__keys)(p, FA__LOOP(_block)(box, i));

@@ -112,14 +112,12 @@ FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) 
 #elif FA__MASK_NEEDS & FA__NEED_SPAN
 /* Whether any query of the block sees a key of a tile: lanes have the queries' spans. */
 FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
-    const int *begins = (const int *)fa__row_address(fa__span_begins(box)), *ends = (const int *)fa__row_address(fa__span_ends(box));
+    const fa__span_rows rows = fa__span_rows_of(box);
     const fa_range keys = FA__LOOP(_keys_of_tile)(p, tile);
     int sees = 0;
     FA__ROLL
-    for (int i = 0; i < FA_BLOCK_M; i += FA__LANES) {
-        int query = fa__min(box.queries.begin + i + lane, box.queries.end - 1);
-        sees |= fa__span_meets(fa__load_int(begins + query), fa__load_int(ends + query), keys);
-    }
+    for (int i = 0; i < FA_BLOCK_M; i += FA__LANES)
+        sees |= fa__span_meets(fa__span_of(rows, fa__min(box.queries.begin + i + lane, box.queries.end - 1)), keys);
     return FA__OP(any)(sees);
 }
 #endif

@@ -5,13 +5,6 @@
  * units, so it is 1 unless a hook is left to the product (attention_columns.h). */
 FA__FN float FA__LOOP(_to_natural)(const FA__PARAMS *p) { return FA__COLUMNS ? fabsf(p->scale) : 1.0f; }
 
-/* For fa_causal_document each score is asked only whether it belongs to its document: keys beyond the diagonal are hidden by tiles. */
-#if FA__MASK_NEEDS & FA__WITH_CAUSAL
-#define FA__KEEP fa_document_keep
-#elif FA__HAS_MASK
-#define FA__KEEP FA__CAT(FA_MASK, _keep)
-#endif
-
 /* One score. at.query, at.key and at.distance are set here. `edge`: some keys are beyond the end, which hooks never
  * see. */
 FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, int query, int key, float distance,
@@ -30,7 +23,7 @@ FA__FN float FA__LOOP(_modify_one)(float x, const FA__PARAMS *p, fa_index at, in
 #endif
 #if FA__HAS_MASK
     at.checked = !!(FA__MASK_NEEDS);
-    if (masked && !FA__KEEP(FA__USER(p), at)) x = -INFINITY;
+    if (masked && !FA__CAT(FA_MASK, _keep)(FA__USER(p), at)) x = -INFINITY;
 #else
     (void)masked;
 #endif
@@ -137,16 +130,10 @@ FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int 
  * ones, unless `masked`, which then also means that they are not (FA__ALL_THERE). */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
                               int whole, int thread) {
-#if FA__MASK_NEEDS & FA__NEED_SPAN
-    if (masked) {
+#if FA__MASK_NEEDS & (FA__NEED_DOCUMENT | FA__NEED_SPAN)
+    if (masked) { /* what these hide is told by tiles, not by asking about each score */
         if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
-        FA__LOOP(_hide_outside)(s, p, box, key0, thread);
-    } else
-#elif FA__MASK_NEEDS & FA__NEED_DOCUMENT
-    uint32_t own[(FA__PART_N + 31) / 32];
-    if (masked && FA__LOOP(_own_keys)(own, p, box, key0, thread)) {
-        if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 1, thread);
-        FA__LOOP(_hide)(s, own, thread);
+        FA__LOOP(_hide)(s, p, box, key0, thread);
     } else
 #endif
     if (masked && (key0 + FA__PART_N > p->args.seqlen_k || (whole && !FA__HAS_MASK)))
@@ -161,9 +148,6 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 #endif
     else if (whole) FA__LOOP(_modify_whole)(s, p, at, box, key0, thread);
     else if (FA__HOOKED) FA__LOOP(_modify_as)(s, p, at, box, key0, 0, 0, thread);
-#if FA__MASK_NEEDS & FA__WITH_CAUSAL
-    if (masked) FA__LOOP(_hide_later)(s, p, box, key0, thread);
-#endif
 }
 
 /* Writes lse of a thread's rows; of the threads that share a row, one writes. */
@@ -178,4 +162,3 @@ FA__FN void FA__LOOP(_write_lse)(const FA__PARAMS *p, fa_box box, const float *l
     }
 }
 #undef FA__BANDED
-#undef FA__KEEP

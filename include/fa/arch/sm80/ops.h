@@ -81,6 +81,8 @@ FA__DEVICE uint32_t fa_sm80_max_bf16(uint32_t a, uint32_t b) {
 /* The value of the lane whose number differs in `bit`. */
 FA__DEVICE uint32_t fa_sm80_shuffle(uint32_t x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
 FA__DEVICE float fa_sm80_shuffle_f32(float x, int bit) { return __shfl_xor_sync(0xFFFFFFFFu, x, bit); }
+/* The value of a lane. */
+FA__DEVICE int fa_sm80_from_lane(int x, int lane) { return __shfl_sync(0xFFFFFFFFu, x, lane); }
 /* All lanes of the warp; what they have written each of them sees. */
 FA__DEVICE void fa_sm80_warp_barrier(void) { __syncwarp(); }
 

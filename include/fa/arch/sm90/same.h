@@ -13,6 +13,7 @@
 #define fa_sm90_row_sum fa_sm80_row_sum
 #define fa_sm90_shuffle fa_sm80_shuffle
 #define fa_sm90_warp_barrier fa_sm80_warp_barrier
+#define fa_sm90_from_lane fa_sm80_from_lane
 #define fa_sm90_any fa_sm80_any
 #define fa_sm90_lowest fa_sm80_lowest
 #define fa_sm90_highest fa_sm80_highest

@@ -39,6 +39,7 @@ FA__DEVICE uint32_t fa_sm80_max_bf16(uint32_t a, uint32_t b) {
 
 FA__DEVICE uint32_t fa_sm80_shuffle(uint32_t x, int bit) { return machine_share(&x, 1)[machine_lane() ^ bit].word[0]; }
 FA__DEVICE float fa_sm80_shuffle_f32(float x, int bit) { return fa__from_bits(fa_sm80_shuffle(fa__bits(x), bit)); }
+FA__DEVICE int fa_sm80_from_lane(int x, int lane) { return (int)machine_share((uint32_t *)&x, 1)[lane].word[0]; }
 FA__DEVICE void fa_sm80_warp_barrier(void) { machine_warp_barrier(); }
 FA__DEVICE int fa_sm80_lowest(int x) {
     const machine_words *all = machine_share((uint32_t *)&x, 1);
