@@ -38,7 +38,7 @@
 #define FA_SCORE fa_alibi
 
 /** The type that `user` of the arguments points to, without const, for hooks of your own (fa/attention.h, fa/swiglu.h, fa/tile.h): up to some
- *  3 KB, on the CPU, too, since on a GPU it is passed with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
+ *  3.5 KB, on the CPU, too, since on a GPU it is passed with the launch. Defined after fa/fa.h. Default: a type without a definition, for hooks that read nothing. */
 #define FA_USER_ARGS struct my_args
 
 /** Linkage of the generated functions (fa/attention.h and its companions). Default: static, and #FA_EXTERN with #FA_DECLARE. `#define

@@ -384,7 +384,7 @@ typedef struct fa_plan {
     int64_t tiles_visited;  /**< tiles that are computed: all with a visible element; for combined masks
                                (fa_causal_document combines causal and document) perhaps also those that neither part alone
                                leaves empty, and for your own mask those that it does not call empty */
-    int64_t tiles_masked;   /**< visited tiles where the mask is applied element by element */
+    int64_t tiles_masked;   /**< visited tiles where the mask is applied element by element: not those that only reach beyond the last key */
     int64_t tiles_skipped;  /**< total minus visited */
 } fa_plan;
 

@@ -35,7 +35,8 @@
  * key i + seqlen_k - seqlen_q. fa_causal_top_left aligns the other way.
  *
  * Each call is made by a single thread: the functions must not synchronise. The forward uses keep, tile and keys; queries
- * is for loops over key blocks, such as those of a backward pass, which this version does not have. `box` lies inside the
+ * is for loops over key blocks, such as those of a backward pass, which this version does not have, and for FA_MASK_AND and
+ * FA_MASK_OR. `tile` may be asked about a block more than once, and by several threads, as `keys` may. `box` lies inside the
  * sequences and is never empty; `at` lies inside them, too. NAME_forward() refuses a NULL `prefix`, `document_q`,
  * `document_k`, `span_begin` or `span_end`; inside FA_MASK_AND and FA_MASK_OR, where the host cannot see it, NULL means that
  * there is no prefix, that no document matches, or that no query sees a key.

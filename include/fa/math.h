@@ -3,7 +3,7 @@
  * @brief Functions of a number for hooks of your own: on every architecture a few instructions, without branches.
  *
  * A score hook, or an activation, runs on every element inside a kernel. Functions of the C library are calls there, which keep a CPU's
- * compiler from using vectors. On a GPU an exact division, expf() or tanhf() is a dozen instructions or more, often with a branch, in front
+ * compiler from using vectors, as a choice between floats does of which gcc makes a branch: by `?:`, fminf(), fmaxf(). On a GPU an exact division, expf() or tanhf() is a dozen instructions or more, often with a branch, in front
  * of which the tensor cores' products end. These are not:
  *
  * @code{.c}
@@ -38,6 +38,27 @@
 
 #include <fa/arch/math.h>
 #include <fa/fa.h>
+
+/** condition ? a : b. */
+FA_HOOK float fa_select(int condition, float a, float b) {
+#if defined(__CUDA_ARCH__)
+    return condition ? a : b;
+#else
+    return fa__select(condition != 0, a, b);
+#endif
+}
+
+/** The smaller of a and b; NaN where a is NaN. b must be a number: a bound, say. */
+FA_HOOK float fa_min(float a, float b) {
+#if defined(__CUDA_ARCH__)
+    return fa__min_or_nan(a, b);
+#else
+    return fa_select(b < a, b, a);
+#endif
+}
+
+/** The larger of a and b, likewise. */
+FA_HOOK float fa_max(float a, float b) { return -fa_min(-a, -b); }
 
 /** a / b: within 2.5 ulp on GPUs, for b from 2^-126 to 2^126 in size (from there on it may be 0); exact on the CPU. */
 FA_HOOK float fa_divide(float a, float b) {

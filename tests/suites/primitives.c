@@ -320,9 +320,9 @@ static void caps(rng *r) {
 
 /* ---- fa/math.h: errors in units in the last place, of numbers of every size, and what is said of the ends ---- */
 
-enum { MATH_DIVIDE, MATH_EXP2, MATH_EXP, MATH_LOG, MATH_TANH, MATH_APPROXIMATE, MATH_SIGMOID, MATH_COUNT };
+enum { MATH_DIVIDE, MATH_EXP2, MATH_EXP, MATH_LOG, MATH_TANH, MATH_APPROXIMATE, MATH_SIGMOID, MATH_SELECT, MATH_MIN, MATH_MAX, MATH_COUNT };
 enum { MATH_NUMBERS = 1 << 16 };
-static const char *const math_names[] = {"fa_divide", "fa_exp2", "fa_exp", "fa_log", "fa_tanh", "fa_tanh_approximate", "fa_sigmoid"};
+static const char *const math_names[] = {"fa_divide", "fa_exp2", "fa_exp", "fa_log", "fa_tanh", "fa_tanh_approximate", "fa_sigmoid", "fa_select", "fa_min", "fa_max"};
 
 /* x is followed by another number, for the quotient, and then by results: as many each. */
 KERNEL math_of(float *x, int n) {
@@ -330,6 +330,7 @@ KERNEL math_of(float *x, int n) {
         float *y = x + 2 * n + i, a = x[i], b = x[n + i];
         y[MATH_DIVIDE * n] = fa_divide(a, b), y[MATH_EXP2 * n] = fa_exp2(a), y[MATH_EXP * n] = fa_exp(a), y[MATH_LOG * n] = fa_log(a);
         y[MATH_TANH * n] = fa_tanh(a), y[MATH_APPROXIMATE * n] = fa_tanh_approximate(a), y[MATH_SIGMOID * n] = fa_sigmoid(a);
+        y[MATH_SELECT * n] = fa_select(a > 0, a, b), y[MATH_MIN * n] = fa_min(a, b), y[MATH_MAX * n] = fa_max(a, b);
     }
 }
 static double math_want(int which, double a, double b) {
@@ -339,13 +340,16 @@ static double math_want(int which, double a, double b) {
     case MATH_EXP: return exp(a);
     case MATH_LOG: return log(a);
     case MATH_SIGMOID: return 1 / (1 + exp(-a));
+    case MATH_SELECT: return a > 0 ? a : b;
+    case MATH_MIN: return b < a ? b : a;
+    case MATH_MAX: return b > a ? b : a;
     default: return tanh(a);
     }
 }
 /* Units in the last place that are allowed. */
 static double math_limit(int which, double a) {
     const double half = ON_GPU ? 0x1p-11 * 0x1p24 : 5.5;
-    const double limits[MATH_COUNT] = {ON_GPU ? 2.5 : 0.5, 3, 3 + 2 * fabs(a), ON_GPU ? 5 : 2, 5.5, half, 5 + 2 * fabs(a)};
+    const double limits[MATH_COUNT] = {ON_GPU ? 2.5 : 0.5, 3, 3 + 2 * fabs(a), ON_GPU ? 5 : 2, 5.5, half, 5 + 2 * fabs(a), 1e-9, 1e-9, 1e-9};
     return limits[which];
 }
 static void hook_math(rng *r) {

@@ -9,6 +9,13 @@
 /* The larger one; b where a is NaN. */
 FA_HOOK float fa__maxf(float a, float b) { return fmaxf(a, b); }
 
+/* The smaller one; NaN where either is (PTX ISA, min). */
+FA_HOOK float fa__min_or_nan(float a, float b) {
+    float y;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+}
+
 /* The upper half of a product. As a product of 64 bits nvcc makes one instruction more of it and the lower half. */
 FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) { return __umulhi(a, b); }
 FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return __umul64hi(a, b); }

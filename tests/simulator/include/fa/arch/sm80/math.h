@@ -6,6 +6,7 @@
 #include <fa/arch/cpu/loads.h>
 
 FA_HOOK float fa__maxf(float a, float b) { return fmaxf(a, b); }
+FA_HOOK float fa__min_or_nan(float a, float b) { return a != a || b < a ? (a != a ? a : b) : b != b ? b : a; }
 FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
 
