@@ -110,7 +110,7 @@ typedef struct FA__PARAMS {
     int section;                               /* heads that are interleaved */
     fa__divider by_pass, by_section, by_last_pass_section, by_section_heads, by_last_heads, by_blocks_m, by_heads, by_group;
 } FA__PARAMS;
-FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: with the library's own parameters it may take 4 KB: pass a pointer inside it");
+FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: a kernel's parameters hold 4 KB, of which the library's own leave some 3.5 KB: pass a pointer inside it");
 
 #include <fa/kernel/attention_items.h>
 

@@ -3,8 +3,9 @@
  * @brief Functions of a number for hooks of your own: on every architecture a few instructions, without branches.
  *
  * A score hook, or an activation, runs on every element inside a kernel. Functions of the C library are calls there, which keep a CPU's
- * compiler from using vectors, as a choice between floats does of which gcc makes a branch: by `?:`, fminf(), fmaxf(). On a GPU an exact division, expf() or tanhf() is a dozen instructions or more, often with a branch, in front
- * of which the tensor cores' products end. These are not:
+ * compiler from using vectors, and so does a choice between floats, by `?:`, fminf() or fmaxf(), of which gcc makes a branch. On a GPU an
+ * exact division, expf() or tanhf() is a dozen instructions or more, often with a branch, in front of which the tensor cores' products end.
+ * These are not:
  *
  * @code{.c}
  * #include <fa/fa.h>
