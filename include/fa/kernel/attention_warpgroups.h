@@ -214,6 +214,12 @@ FA__FN void FA__LOOP(_end_turn)(const FA__LOOP(_consumer) * c) {
     if (FA__LOOP(_turns)) fa_sm90_bar_arrive(c->turns + next, 256);
 }
 
+/* Gives back the buffer of the latest block's Q: where it is the only one, in the step of its last product; where there is another, when the next
+ * block begins, so that no step has to ask whether it is that one. */
+FA__FN void FA__LOOP(_give_back_q)(const FA__LOOP(_consumer) * c, int condition) {
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty), condition && c->thread == 0);
+}
+
 /* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. */
 FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) * before, int last, int rescale,
                               float *alpha) {
@@ -264,7 +270,6 @@ FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
-    const int late = FA__LATE_K && !(FA__MASKED_EARLY && inside && !plain);
     int leader = c->thread == 0, v_slot = c->current.slot, behind;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
@@ -304,11 +309,10 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
     int there = 1, word = 0;
-    if (late) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
+    if (FA__LATE_K) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
     FA__LOOP(_qk_wait)(&c->s, 1);
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty),
-                               leader && c->note & FA__LOOP(_last));
+    if (FA__LOOP(_q_stages) == 1) FA__LOOP(_give_back_q)(c, c->note & FA__LOOP(_last));
 
     /* While P V runs. */
     if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
@@ -322,7 +326,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
 #if FA__CURVED
     if (last) FA__LOOP(_foresee_steep)(c);
 #endif
-    if (late) word = FA__LOOP(_note_if)(c, there);
+    if (FA__LATE_K) word = FA__LOOP(_note_if)(c, there);
     else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
     FA__LOOP(_settle)(c, &before, last, rescale, alpha);
 
@@ -339,7 +343,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
                                       (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
     }
     c->begun = 1;
-    if (late && !(c->note & FA__LOOP(_last))) {
+    if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
         FA__LOOP(_take_note)(c, word);
     }
@@ -348,6 +352,13 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     if (behind) FA__LOOP(_weigh_again)(c, behind);
     if (FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
 }
+
+/* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the mask looks at, or 0, one that it
+ * does not. One number, since the compiler makes a branch of each question. */
+FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
+    return (c->note & FA__LOOP(_last)) | (c->coming & FA__LOOP(_masked));
+}
+#define FA__PLAIN_AHEAD(c) (!(FA__ASKS_TWICE && (c)->note & FA__LOOP(_last)) && !FA__LOOP(_ahead)(c)) /* in a function it would be one question */
 
 FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int team, int group) {
     FA__LOOP(_consumer) own, *c = &own;
@@ -385,15 +396,16 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 
     if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(c); /* the first turn is the first group's */
     for (;;) {
-        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked)) && !c->rough) FA__LOOP(_step)(c, 1, 1, FA__SMOOTH);
+        while (FA__PLAIN_AHEAD(c) && !c->rough) FA__LOOP(_step)(c, 1, 1, FA__SMOOTH);
 #if FA__SMOOTH && (FA__ALL_THERE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
-        while (!(c->note & FA__LOOP(_last)) && !(c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 1, 0);
+        while (FA__PLAIN_AHEAD(c)) FA__LOOP(_step)(c, 1, 1, 0);
 #endif
 #if FA__MASKED_INSIDE
-        while (!(c->note & FA__LOOP(_last)) && (c->coming & FA__LOOP(_masked))) FA__LOOP(_step)(c, 1, 0, 0);
+        while (FA__LOOP(_ahead)(c) == FA__LOOP(_masked)) FA__LOOP(_step)(c, 1, 0, 0);
         if (!(c->note & FA__LOOP(_last)) && !c->rough) continue;
 #endif
         if (c->note & FA__LOOP(_last)) {
+            if (FA__LOOP(_q_stages) > 1) FA__LOOP(_give_back_q)(c, c->begun);
             c->q_slot = c->blocks % FA__LOOP(_q_stages);
             fa_sm90_mbarrier_wait(FA__BARRIER(c, of_q, group * FA__LOOP(_q_stages) + c->q_slot, full),
                                   c->blocks / FA__LOOP(_q_stages) & 1);
@@ -476,8 +488,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__LATE_K
 #undef FA__SUMS_EARLY
 #undef FA__PLANS_TWICE
+#undef FA__PLAIN_AHEAD
+#undef FA__ASKS_TWICE
 #undef FA__MASKED_INSIDE
-#undef FA__MASKED_EARLY
 #undef FA__APART
 #undef FA__COLUMNS_LATE
 #undef FA__LINES

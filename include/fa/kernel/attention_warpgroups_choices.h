@@ -49,7 +49,7 @@
 
 /* Whether a maximum is tested for being large, or not there yet, only when it changes: 1 to 2% faster, but with a
  * user's hook at head dimension 128 10% slower, because the assembler orders the exponentials differently. */
-#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 64) && !FA__CRAMPED)
+#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 96) && !FA__CRAMPED)
 
 #define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
 
@@ -64,12 +64,22 @@
 #define FA__LINES (FA__COLUMNS == FA__NEED_ALIBI && !FA__REMEMBERS)
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
- * the assembler can then also begin them while P V runs. Measured: 1 to 6% faster where it is 1, up to 4% slower elsewhere. */
-#define FA__LATE_K (FA__WIDEST <= 64 ? !FA__CRAMPED : FA__WIDEST <= 128 && !FA__HAS_MASK && !FA__HOOKED)
+ * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
+#if FA__WIDEST <= 64
+#define FA__LATE_K (!FA__CRAMPED)
+#elif FA__HOOKED
+#define FA__LATE_K (FA__BIAS_TILES && (FA__WIDEST <= 128 || FA__WIDEST > 160))
+#elif FA__HAS_MASK
+#define FA__LATE_K (FA__WIDEST > 80 && FA__WIDEST <= 96)
+#else
+#define FA__LATE_K (FA__WIDEST <= 128)
+#endif
 
 /* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
  * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 5% slower elsewhere; under a soft cap at 96 12% faster. */
-#if FA__WIDEST <= 64 || FA__WIDEST > 160
+#if FA__WIDEST <= 64
+#define FA__SUMS_EARLY (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS)
+#elif FA__WIDEST > 160
 #define FA__SUMS_EARLY 0
 #elif FA__SOFT_CAP
 #define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST > 80 && FA__WIDEST <= 96))
@@ -81,12 +91,12 @@
 #define FA__SUMS_EARLY (FA__WIDEST <= 80)
 #endif
 
+/* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills. */
+#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND))
+
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. */
 #define FA__MASKED_INSIDE (FA__MASK_IS_BAND && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
-
-/* Whether in that copy the next tile of K is waited for before the exponentials in spite of FA__LATE_K: 1 to 2% slower, but a window would spill 4 bytes. */
-#define FA__MASKED_EARLY (FA__MASKED_INSIDE && FA__WIDEST > 56)
 
 /* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
 #define FA__COLUMNS_LATE (FA__GROUPS < 3)

@@ -91,12 +91,12 @@ FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int acc
         uint32_t along_k = (uint32_t)(k % 4 * 32 >> 4),
                  b_step = FA_B == FA_OPERAND_B ? (uint32_t)(k / 4 * FA__MMA(_B_PANEL) >> 4) + along_k
                                                : (uint32_t)(k * 16 * FA__SM90_ROW_BYTES >> 4);
-        uint64_t from_b = fa_sm90_descriptor(b + b_step, FA__SM90_PATTERN);
+        uint64_t from_b = fa_sm90_descriptor(b + b_step, FA__SM90_PATTERN_OF(b));
 #if FA_A == FA_FRAGMENT
         fa_sm90_wgmma_registers(FA__PLAIN_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, a->x + 4 * k, from_b, accumulate | (k > 0));
 #else
         uint64_t from_a =
-            fa_sm90_descriptor(a + (uint32_t)(k / 4 * FA__MMA(_A_PANEL) >> 4) + along_k, FA__SM90_PATTERN);
+            fa_sm90_descriptor(a + (uint32_t)(k / 4 * FA__MMA(_A_PANEL) >> 4) + along_k, FA__SM90_PATTERN_OF(a));
         fa_sm90_wgmma_shared(FA__PLAIN_N, FA__HALF_TYPE, FA__B_MAJOR, acc->x, from_a, from_b, accumulate | (k > 0));
 #endif
     }
