@@ -95,8 +95,8 @@
 #define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND))
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
- * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. */
-#define FA__MASKED_INSIDE (FA__MASK_IS_BAND && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
+ * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */
+#define FA__MASKED_INSIDE (FA__MASK_IS_BAND && !FA__LONG && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
 
 /* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
 #define FA__COLUMNS_LATE (FA__GROUPS < 3)
