@@ -202,7 +202,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         }
         int first = 1;
         FA__ROLL
-        do { /* one call of _walk_next(), in which masks are inlined */
+        do { /* one call of _walk_next(), in which masks are inlined (or two, FA__PLANS_TWICE) */
             int next = end ? -1 : FA__LOOP(_walk_next)(&walk, &memory, p, box, first, lane);
             if (first) {
                 first = 0;

@@ -9,10 +9,16 @@
         load; \
     } while (0)
 
+/* Where all lanes wait for a buffer, none may still do so when it is filled again: two phases behind, it would wait for ever. */
+FA__FN void FA__LOOP(_together)(void) {
+    if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
+}
+
 /* Brings the Q of a block to each warpgroup that is done with the one before; at the end passes on that there is none. */
 FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, FA__LOOP(_place) to, int lane) {
     for (int group = 0; group < FA__LOOP(_groups); group++) {
         FA__LOOP(_wait_empty)(shared->of_q[group], to);
+        FA__LOOP(_together)();
         FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
         FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
         if (lane != 0) continue;
@@ -63,7 +69,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
         }
         if (due >= 0) {
             FA__LOOP(_wait_empty)(shared->of_v, v_to);
-            if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
+            FA__LOOP(_together)();
             if (read >= 0 && lane == 0) FA__LOOP(_release)(shared->of_notes, read); /* all threads that used the tile there have read its note */
             read = read + 1 < FA__LOOP(_notes) ? read + 1 : 0;
             FA__LOOP(_bring_v)(launch, shared, of_v, FA__LOOP(_first_key)(due), v_to, lane);

@@ -72,8 +72,7 @@
 #define FA__TABLE_M 128
 #define FA__TABLE_TEAMS 1
 #define FA__TABLE_STAGES 2
-/* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too, or the hook
- * is another shipped one. */
+/* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too. */
 #if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
 #elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
@@ -91,7 +90,7 @@
 #undef FA__TABLE_TEAMS
 #define FA__TABLE_TEAMS 2
 #endif
-#if FA__MASK_IS_BAND && FA__TABLE_CROWDED < 2 && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)
+#if FA__MASK_IS_BAND && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)
 #if FA__TABLE_TEAMS == 1
 #define FA__TABLE_LONG_FROM 3072
 #elif FA__BIAS_TILES || FA__COLUMNS
@@ -291,19 +290,19 @@ FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : 16))
 #endif
-/* User-defined sizes may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for small data.) */
-#define FA__PANELS(cols) (((cols) + 63) / 64 * 128)
-#if FA__BIAS_TILES && FA_BLOCK_M * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_BLOCK_N)) + \
-                          FA_STAGES * FA_BLOCK_N * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_HEAD_DIM_V)) > 223 * 1024
-#undef FA__BIAS_TILES
-#define FA__BIAS_TILES 0
-#endif
-#undef FA__PANELS
 #if FA__ARCH == 90 && FA_WARPS == FA_BLOCK_M / 8
 #define FA__TEAMS 2 /* of warpgroups of a thread block, each with query blocks of its own */
 #else
 #define FA__TEAMS 1
 #endif
+/* User-defined sizes may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for a team's small data.) */
+#define FA__PANELS(cols) (((cols) + 63) / 64 * 128)
+#if FA__BIAS_TILES && FA_BLOCK_M * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_BLOCK_N)) + \
+                          FA_STAGES * FA_BLOCK_N * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_HEAD_DIM_V)) > (227 / FA__TEAMS - 4) * 1024
+#undef FA__BIAS_TILES
+#define FA__BIAS_TILES 0
+#endif
+#undef FA__PANELS
 #define FA__RESIDENT (FA_WARPS > 4 ? 1 : 2) /* thread blocks of the schedule for every GPU that share a multiprocessor */
 
 #include <fa/kernel/attention_loop_choices.h>

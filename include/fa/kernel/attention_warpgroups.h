@@ -12,7 +12,7 @@
  * then belongs to the next block, whose Q was loaded while this one was computed, and the copy engine writes O under the next products.
  *
  * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
- * warp, and no product, nor a definition of its registers, under a condition. So the very first step multiplies a P
+ * warp, and no product, nor, while it runs, a definition of its registers, under a condition. So the very first step multiplies a P
  * and V that do not exist, and drops the result. */
 
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
@@ -93,7 +93,7 @@ typedef struct FA__LOOP(_consumer) {
     ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
-/* This warpgroup's part of the block that is `back` blocks before the latest. */
+/* The block that is `back` blocks before the latest, from this warpgroup's first query on. */
 FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
@@ -103,7 +103,7 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
     return box;
 }
 
-/* The next tile's note, which is valid once the tile has landed; and marking it as read. */
+/* The next tile's note, which is valid once the tile has landed; and taking it, which does not free its place: that is given back with the tile's V. */
 FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
 /* The note if the tile is known to be there. (Without a branch, on either side of which the assembler would stay.) */
 FA__FN int FA__LOOP(_note_if)(const FA__LOOP(_consumer) * c, int there) {
@@ -144,16 +144,15 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     FA__LOOP(_take_bias)(c);
 #endif
     if (!FA__HOOKED && !masked) return;
+    const fa_box box = FA__LOOP(_part)(c, 0);
+    const int key0 = FA__LOOP(_first_key)(c->note);
 #if FA__COLUMNS == FA__NEED_ALIBI
-    if (FA__LOOP(_crosses)(c->p, FA__LOOP(_part)(c, 0).queries, FA__LOOP(_first_key)(c->note)))
-        FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, FA__LOOP(_first_key)(c->note), c->thread);
+    if (FA__LOOP(_crosses)(c->p, box.queries, key0)) FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, key0, c->thread);
 #endif
     if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
         for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
     }
-    fa_box box = FA__LOOP(_part)(c, 0);
-    int key0 = FA__LOOP(_first_key)(c->note);
     FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, smooth, c->thread);
 }
 
@@ -472,8 +471,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         const int warp = fa_sm90_uniform(thread / 32), lane = thread % 32, team = warp % FA__LOOP(_teams);
         const uint32_t number = FA__LOOP(_number)(team);
         if (number >= launch->order.teams) return;
-        if (warp < FA__LOOP(_teams)) FA__LOOP(_plan_tiles)(launch, &shared[team], number, lane);
-        else if (warp < 2 * FA__LOOP(_teams) && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
+        if (warp < FA__LOOP(_teams)) {
+            if (FA__HAS_MASK || lane == 0) FA__LOOP(_plan_tiles)(launch, &shared[team], number, lane);
+        } else if (warp < 2 * FA__LOOP(_teams) && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
         const int team = (warpgroup - 1) / FA__LOOP(_groups), group = (warpgroup - 1) % FA__LOOP(_groups);

@@ -5,7 +5,7 @@
  * each thread 168 with two consumer warpgroups, 128 with three and 96 with four, in two teams: a request for more in all would wait forever. */
 #if FA__TEAMS == 2
 #define FA__GROUPS 2
-#define FA__TURNS FA__SOFT_CAP /* which needs them (FA__CURVED); elsewhere as fast or 1% faster without: the other team fills the gaps */
+#define FA__TURNS FA__SOFT_CAP /* whose polynomial needs them (FA__CURVED); elsewhere as fast or 1% faster without: the other team fills the gaps */
 #define FA__REGISTERS 112
 #define FA__PRODUCER_REGISTERS 32
 #elif FA_WARPS == 12
@@ -47,8 +47,8 @@
 /* Whether registers do not suffice for what other instances up to head dimension 64 do: 32 bytes would be spilled. */
 #define FA__CRAMPED (FA__BIAS_TILES && FA__GROUPS == 3 && FA__WIDEST > 48)
 
-/* Whether a maximum is tested for being large, or not there yet, only when it changes: 1 to 2% faster, but with a
- * user's hook at head dimension 128 10% slower, because the assembler orders the exponentials differently. */
+/* Whether a maximum is tested for being large, or not there yet, only when it changes: up to 8% faster, with a user's hook up to 5%, but beyond 96 up to
+ * 10% slower, because the assembler orders the exponentials differently. */
 #define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 96) && !FA__CRAMPED)
 
 #define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
@@ -67,8 +67,10 @@
  * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
 #if FA__WIDEST <= 64
 #define FA__LATE_K (!FA__CRAMPED)
+#elif FA__BIAS_TILES
+#define FA__LATE_K (FA__WIDEST <= 128 || FA__WIDEST > 160)
 #elif FA__HOOKED
-#define FA__LATE_K (FA__BIAS_TILES && (FA__WIDEST <= 128 || FA__WIDEST > 160))
+#define FA__LATE_K 0
 #elif FA__HAS_MASK
 #define FA__LATE_K (FA__WIDEST > 80 && FA__WIDEST <= 96)
 #else
@@ -76,7 +78,7 @@
 #endif
 
 /* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
- * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 5% slower elsewhere; under a soft cap at 96 12% faster. */
+ * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
 #if FA__WIDEST <= 64
 #define FA__SUMS_EARLY (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS)
 #elif FA__WIDEST > 160
@@ -84,7 +86,7 @@
 #elif FA__SOFT_CAP
 #define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST > 80 && FA__WIDEST <= 96))
 #elif FA__HAS_SCORE
-#define FA__SUMS_EARLY (FA__WIDEST > 96 && !FA__COLUMNS)
+#define FA__SUMS_EARLY (FA__WIDEST > 96)
 #elif FA__HAS_MASK
 #define FA__SUMS_EARLY (FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND)
 #else
