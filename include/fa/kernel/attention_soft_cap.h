@@ -44,7 +44,8 @@ FA__FN void FA__LOOP(_look_for_steep)(FA__LOOP(_consumer) * c, int place) {
     c->rough |= fa_sm90_uniform(c->shared->steep[c->group][place]) == c->blocks;
 }
 
-/* After a block's first tile, in which they are capped, its largest scores are known, and the next one need not be weighed twice. */
+/* After a block's first tile, in which they are capped, its largest scores are known, or those of a quarter of its columns, and the next one is seldom
+ * weighed twice. */
 FA__FN void FA__LOOP(_foresee_steep)(FA__LOOP(_consumer) * c) {
     int steep = 0;
     FA__UNROLL

@@ -38,8 +38,9 @@
  * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
 #define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == FA__NEED_ALIBI && !FA__LINES))
 
-/* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others. With hooks that spills. */
-#define FA__GUESSES (!FA__LOOKS_FIRST && !FA__HAS_SCORE)
+/* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others: up to 3% faster, but with a user's hook
+ * that spills. */
+#define FA__GUESSES (!FA__LOOKS_FIRST && (!FA__HAS_SCORE || FA__SOFT_CAP || FA__BIAS_TILES))
 
 /* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
 #define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
