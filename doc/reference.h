@@ -30,7 +30,7 @@
 #define FA_HEAD_DIM_V FA_HEAD_DIM
 
 /** Prefix of a mask's four functions (fa/attention.h). One of fa_causal, fa_causal_top_left, fa_sliding_window,
- *  fa_prefix, fa_document, fa_causal_document (fa/mask.h), a combination of them or your own. Default: every key is visible. */
+ *  fa_prefix, fa_document, fa_causal_document, fa_span (fa/mask.h), a combination of them or your own. Default: every key is visible. */
 #define FA_MASK fa_causal
 
 /** Name of a score hook (fa/attention.h). One of fa_alibi(), fa_softcap(), fa_bias(), fa_key_bias() (fa/score.h), a
@@ -68,7 +68,7 @@
 #define FA_BLOCK_N 64
 
 /** Warps of a thread block that compute products; not used on the CPU. Default: in fa/attention.h from the tuning table, with #FA_ARCH 90
- *  #FA_BLOCK_M / 16, and no other number; in the primitives 4. With #FA_ARCH 90, fa/mma.h and fa/softmax.h need #FA_M / 16, a multiple of 4: define it
+ *  #FA_BLOCK_M / 16, or 16 with #FA_BLOCK_M 128, two teams; in the primitives 4. With #FA_ARCH 90, fa/mma.h and fa/softmax.h need #FA_M / 16, a multiple of 4: define it
  *  unless #FA_M is 64. */
 #define FA_WARPS 4
 
@@ -872,17 +872,11 @@ void NAME_dropout(float *x, const NAME_view *v, int64_t piece, const NAME_drawn 
  *  @param v the row that will be written */
 void NAME_stream(NAME_view *v);
 
-/** Shared memory of a block that NAME_hold() needs for a row. A kernel asks; the host, which launches it, may take
- *  (cols + 15) / (NAME_LENGTH * threads) + 1 pieces of NAME_LENGTH elements for each thread of the block, where `threads` are those of a team; or
- *  #FA_PIECES pieces, however short the row is, if they are given.
- *  @param v the row
- *  @return bytes; 0 on the CPU and with #FA_HOLD FA_FRAGMENT */
-size_t NAME_held_bytes(const NAME_view *v);
-
 /** Starts reading a row that is needed more than once.
  *  @param held  written
- *  @param slot0 NAME_held_bytes() of shared memory at a multiple of 16 bytes, which every thread of the block gives alike; NULL: the row stays where it
- *               is, and NAME_get() reads it (but if #FA_PIECES are given, whose slots are always written)
+ *  @param slot0 with #FA_HOLD FA_SHARED on a GPU: shared memory at a multiple of 16 bytes, which every thread of the block gives alike, for
+ *               (cols + 15) / (NAME_LENGTH * threads) + 1 pieces of NAME_LENGTH elements for each of them, where `threads` are those of a team, or for
+ *               #FA_PIECES pieces, however short the row is, if they are given; NULL: the row stays where it is, and NAME_get() reads it (but if #FA_PIECES are given, whose slots are always written)
  *  @param v     the row
  *  @param fill  the value of elements outside the row */
 void NAME_hold(NAME_held *held, void *slot0, const NAME_view *v, float fill);

@@ -1,5 +1,5 @@
-# Targets of the examples: `make examples` and `make run`. Included by the Makefile, whose CC, CFLAGS, WARNINGS, BUILD,
-# NVCC, GPU and gpu_arch it uses. Every program is one .cu file: with nvcc and a GPU it is built for that, else by CC for
+# Targets of the examples: `make examples` and `make run`. Included by the Makefile, whose CC, CFLAGS, WARNINGS and BUILD
+# it uses, with NVCC, GPU and gpu_arch of gpu.mk. Every program is one .cu file: with nvcc and a GPU it is built for that, else by CC for
 # the CPU.
 
 NVCCFLAGS ?= -O3
@@ -9,7 +9,6 @@ ARGS      ?=
 photo      = '$(subst ','\'',$(or $(value IMAGE),examples/images/coffee.ppm))'
 
 ladder         := $(basename $(notdir $(sort $(wildcard examples/[0-9]*.cu))))
-example_dir     = $(BUILD)/examples
 example_sources := $(wildcard examples/*.cu examples/*.h) $(shell find include/fa -name '*.h')
 # "gpu" where these programs can be built for and run on one, else "cpu".
 example_kind    = $(if $(and $(NVCC),$(GPU)),gpu,cpu)

@@ -109,7 +109,7 @@ gpu_schedule = $(if $(filter 90,$(gpu_cap)),90,80)
 $(T)/gpu/gpu.o: TEST_NVFLAGS += -DTEST_SCHEDULE=$(gpu_schedule)
 $(T)/gpu/plain.o: tests/suites/gpu.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(TEST_NVFLAGS) -arch=sm_90 -DTEST_SCHEDULE=80 -c -o $@ $<
+	$(Q)$(NVCC) $(TEST_NVFLAGS) --use_fast_math -arch=sm_90 -DTEST_SCHEDULE=80 -c -o $@ $<
 $(T)/gpu/plain_forward_%.o: $(T)/forward_%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(TEST_NVFLAGS) -arch=sm_90 -c -o $@ $<
@@ -125,7 +125,7 @@ $(T)/gpu/products_%.o: $(T)/products_%.c $(test_headers)
 $(T)/gpu/sm90.o: tests/suites/sm90.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(SM90_FLAGS) -c -o $@ $<
-# The contract on numbers holds under --use_fast_math too.
+# The contract on numbers holds under --use_fast_math too (plain.o has it as well).
 $(T)/gpu/forward_00.o $(T)/gpu/forward_01.o: TEST_NVFLAGS += --use_fast_math
 $(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
 	@mkdir -p $(@D)

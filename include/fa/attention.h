@@ -131,7 +131,7 @@ static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
 
 /* Checks the arguments and derives the parameters, for blocks of block_m queries. */
 FA__CALLED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p, int block_m) {
-    static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT), FA_DTYPE,
+    static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT),
                                           FA__MASK_NEEDS | FA__SCORE_NEEDS, FA__HAS_USER};
     fa_status status = fa__check_attention(&instance, args);
     if (status != FA_OK) return status;
@@ -194,10 +194,7 @@ FA__CALLED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, int blo
 #undef FA__SCORE_OF
 #undef FA__SCORE_UNIT
 #undef FA__SOFT_CAP
-#undef FA__HAS_USER
-#undef FA__USER
-#undef FA__USER_TYPE
-#undef FA__USER_BYTES
+#include <fa/kernel/user_end.h>
 #undef FA__ELEMENT
 #include <fa/arch/unbind.h>
 FA__STRICT_END

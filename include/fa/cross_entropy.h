@@ -123,7 +123,7 @@ typedef struct FA__PARAMS {
     fa__segments cut; /* backward */
     fa_matrix logits, d_logits;
     const int *targets;
-    const float *lse_in, *d_loss;
+    const float *d_loss;
     float *loss, *lse;
     float smoothing, smoothing_each, z_loss, cap, cap_inverse; /* _each: per class */
     int ignore;
@@ -164,7 +164,7 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     memset(&p, 0, sizeof p);
     p.logits = a->logits, p.d_logits = a->d_logits;
     if (a->cols == 0) p.logits = p.d_logits = fa_matrix_of(a->targets, 0); /* they have not been checked, and addresses are made of them */
-    p.targets = a->targets, p.loss = a->loss, p.lse = a->lse, p.lse_in = a->lse, p.d_loss = a->d_loss;
+    p.targets = a->targets, p.loss = a->loss, p.lse = a->lse, p.d_loss = a->d_loss;
     p.smoothing = a->label_smoothing, p.smoothing_each = a->cols > 0 ? a->label_smoothing / (float)a->cols : 0.0f;
     p.z_loss = a->z_loss, p.cap = a->softcap;
     p.cap_inverse = a->softcap == 0.0f ? 0.0f : 1.0f / a->softcap;

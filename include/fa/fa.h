@@ -378,7 +378,7 @@ typedef struct fa_plan {
     int warps;            /**< warps of a thread block that compute products (CPU: 1) */
     int threads;          /**< threads of a thread block; CPU: worker threads */
     int64_t blocks;       /**< thread blocks of the launch; CPU: work items */
-    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, including the caller, on its stack (callers need 256 KB of stack beyond that, 540 KB in all with the default tiles) */
+    size_t shared_bytes;  /**< dynamic shared memory of a block; CPU: tile memory of each thread, including the caller, on its stack (callers need 256 KB of stack beyond that, 550 KB in all with the default tiles) */
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
     int64_t tiles_visited;  /**< tiles that are computed: all with a visible element; for combined masks

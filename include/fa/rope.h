@@ -314,14 +314,14 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     /* Teams begin at the first element of a half, wherever that is: no alignment shifts what they hold. */
     p.cut = fa__cut(&p.rows, tokens * p.groups, p.second, bytes, 1, FA__ROWS(__cut_forward));
     p.rows.even &= ((uintptr_t)p.cos | (uintptr_t)p.sin) % 16 == 0; /* their rows are as long as halves of a head, and are read in the same way */
-    p.rows.even &= p.second == p.half && p.second * bytes % 16 == 0 && p.head_dim * bytes % 16 == 0;
+    p.rows.even &= p.second == p.half && (int64_t)p.second * bytes % 16 == 0 && (int64_t)p.head_dim * bytes % 16 == 0;
     p.rows.even &= p.cut.count == 1 || rotary_dim == p.head_dim; /* one team has what is not rotated */
     for (int i = 0; i < 2; i++) p.rows.even &= fa__rope_aligned(&p.from[i], bytes) && fa__rope_aligned(&p.to[i], bytes);
     int64_t step = (p.head_dim - rotary_dim + p.cut.count - 1) / p.cut.count, line = 128 / bytes;
     const int64_t lines = (step + line - 1) / line * line;
     p.tail_step = lines < INT32_MAX ? (int)lines : INT32_MAX; /* all that one team can have */
     p.rows.bytes = tokens * p.all_heads * p.head_dim * bytes;
-    if (FA__LANES == 1) p.rows.cols = (int64_t)p.all_heads * p.head_dim; /* what a row costs a core */
+    if (FA__LANES == 1) p.rows.cols = ((int64_t)p.all_heads * p.head_dim + p.cut.count - 1) / p.cut.count; /* what a row, or its segment, costs a core */
     return FA__ROWS(__run)(&p, 0, 1, a->threads, stream);
 }
 

@@ -35,7 +35,7 @@
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() allows to be kept as floats (CPU) |
  * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if known (some may be empty); FA_SHARED then always has slots, and FA_FRAGMENT holds all pieces (GPU) |
  * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
- * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 where FA_WHOLE is 2 and FA_PIECES are in registers; weights of floats for halves are then read side by side, too (GPU) |
+ * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 for half types where FA_WHOLE is 2 and FA_PIECES are in registers: weights of floats are then read side by side, too; without NAME_scan (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
@@ -68,9 +68,8 @@
  *
  * and, for rows that are needed more than once,
  *
- *     NAME_held, NAME_held_bytes(view)       the type that holds a row, and the shared memory that a block needs for it: NAME_LENGTH
- *                                            elements a thread and piece; a host has no view, and launches with enough for
- *                                            (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces, or FA_PIECES if that is given
+ *     NAME_held                              holds a row; with FA_SHARED a block needs shared memory for it: NAME_LENGTH elements a thread and
+ *                                            piece, for (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces, or FA_PIECES if that is given
  *     NAME_hold(held, slot0, view, fill)     starts reading the row into slots from `slot0`, a multiple of 16 bytes, on; if that is
  *                                            NULL, leaves it where it is (not with FA_PIECES, all of which are written)
  *     NAME_KNOWN                             1 if FA_PIECES is known: getting a piece again then costs next to nothing (GPU)
@@ -157,8 +156,8 @@ FA__REQUIRE(0, "FA_WHOLE is " FA__STR(FA_WHOLE) ": 0, for any rows, 1 or 2 is ne
 #endif
 #if !defined(FA_VECTOR)
 #define FA_VECTOR 16
-#elif FA_VECTOR + 0 != 16 && !(FA_VECTOR + 0 == 8 && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
-FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is " FA__STR(FA_VECTOR) ": 16 is needed, or 8 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
+#elif FA_VECTOR + 0 != 16 && !(FA_VECTOR + 0 == 8 && FA__IS_HALF && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
+FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is " FA__STR(FA_VECTOR) ": 16 is needed, or 8 with half types, FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
 #undef FA_VECTOR
 #define FA_VECTOR 16
 #endif

@@ -183,6 +183,7 @@ typedef struct FA__TILE(_source) {
 #else
 typedef fa_block FA__TILE(_source);
 FA__FN const void *FA__TILE(_row)(fa_block block, int row) {
+    if (FA__ARCH == FA_CPU && (unsigned)(row + block.row) >= (unsigned)block.rows) return NULL; /* before an address is made that no array has */
     const FA__ELEMENT *first = (const FA__ELEMENT *)block.data + block.row * block.stride_row;
     return (unsigned)(row + block.row) < (unsigned)block.rows ? first + row * block.stride_row : NULL;
 }

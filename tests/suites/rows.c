@@ -144,8 +144,8 @@ KERNEL reductions(const float *in, float *out, int threads, int blocks) {
     more[2] = count, more[3] = mean, more[4] = squares;
 #if defined(__CUDACC__)
     const int warp = (int)threadIdx.x / 32;
-    count = warp % 3 == 1 ? 0.0f : 10.0f + (float)warp, mean = 2.0f * (float)warp, squares = 1.0f + (float)warp;
-    if (warp % 3 == 1) mean = squares = 0.0f;
+    count = warp % 3 == 0 ? 0.0f : 10.0f + (float)warp, mean = 3000.0f + 2.0f * (float)warp, squares = 1.0f + (float)warp; /* empty at the beginning */
+    if (warp % 3 == 0) mean = squares = 0.0f;
     red_warps_moments(&count, &mean, &squares, &team, &shared);
     more[5] = count, more[6] = mean, more[7] = squares;
     more[8] = red_lanes_sum((float)(index % 11), &team);
@@ -201,7 +201,7 @@ static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r
             moments_of(finite, VALUES, own);
             if (t % 5 != 3) add_moments(of_threads, own[0], own[1] + t % 7, own[2]);
             const int warp = t % threads / 32;
-            if (t % 32 == 0 && warp % 3 != 1) add_moments(of_warps, 10 + warp, 2 * warp, 1 + warp);
+            if (t % 32 == 0 && warp % 3 != 0) add_moments(of_warps, 10 + warp, 3000 + 2 * warp, 1 + warp);
         }
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) max = fmax(max, (double)in[j]);
         for (int j = i * VALUES; j < (i + team) * VALUES; j++) weights += max == -INFINITY ? 0 : exp2(((double)in[j] - max) * 1.5);
@@ -302,6 +302,15 @@ static void merges(rng *r) {
 #define FA_THREADS 96
 #define FA_HOLD FA_SHARED
 #include <fa/row.h>
+/* Rows of whole vectors, some of whose slots stay empty. */
+#define FA_NAME vectors
+#define FA_DTYPE FA_F16
+#define FA_COLS 512
+#define FA_THREADS 64
+#define FA_HOLD FA_SHARED
+#define FA_PIECES 2
+#define FA_WHOLE 2
+#include <fa/row.h>
 
 /* A block copies a row, with the parity of the column added, so that an element in the wrong column shows; by loads, or from where it
  * is held; and counts elements outside the row that are not what they were to be filled with. */
@@ -333,6 +342,8 @@ static void merges(rng *r) {
 COPY(f32, float)
 COPY(f16, uint16_t)
 COPY(bf16, uint16_t)
+COPY(vectors, uint16_t)
+enum { OF_VECTORS = 3 }; /* a value of `hold` */
 
 static int copied(int dtype, int threads, int64_t cols, const int *gap, const int *tail, int hold, int stream, rng *r) {
     matrix x = matrix_new(PLACE, dtype, 3, cols, gap[0], tail[0], 0), y = matrix_new(PLACE, dtype, 3, cols, gap[1], tail[1], 1);
@@ -342,7 +353,8 @@ static int copied(int dtype, int threads, int64_t cols, const int *gap, const in
         for (int64_t j = 0; j < cols; j++) matrix_set(&x, i, j, rng_int(r, -100, 100));
     matrix_upload(&x), matrix_upload(&y), memory_put(PLACE, counter, &wrong, sizeof wrong);
     if (dtype == FA_F32) LAUNCH(copy_f32, 3, threads, x.at, y.at, cols, hold, stream, counter);
-    if (dtype == FA_F16) LAUNCH(copy_f16, 3, threads, x.at, y.at, cols, hold, stream, counter);
+    if (dtype == FA_F16 && hold != OF_VECTORS) LAUNCH(copy_f16, 3, threads, x.at, y.at, cols, hold, stream, counter);
+    if (hold == OF_VECTORS) LAUNCH(copy_vectors, 3, threads, x.at, y.at, cols, 2, stream, counter);
     if (dtype == FA_BF16) LAUNCH(copy_bf16, 3, threads, x.at, y.at, cols, hold, stream, counter);
     matrix_download(&x), matrix_download(&y), memory_get(PLACE, &wrong, counter, sizeof wrong);
     for (int i = 0; i < 3; i++)
@@ -372,6 +384,13 @@ static void rows(int dtype, rng *r) {
                 }
         tap_ok(passed, "%s: rows of any length and place, %s", number_name(dtype), hold == 0 ? "loaded" : hold == 1 ? "held or read again" : "held in slots");
     }
+}
+static void rows_of_vectors(rng *r) {
+    static const int64_t cols[] = {8, 64, 504, 512, 520, 1016, 1024};
+    const int none[2] = {0, 0};
+    int passed = 1;
+    for (size_t c = 0; c < sizeof cols / sizeof *cols; c++) passed &= copied(FA_F16, 64, cols[c], none, none, OF_VECTORS, 0, r);
+    tap_ok(passed, "f16: rows of whole vectors held in slots, which are filled where there is no column");
 }
 
 /* ---- dropout of rows: drawn at once where there are few elements, or piece by piece ---- */
@@ -500,6 +519,7 @@ int main(void) {
     rows(FA_F32, &r);
     rows(FA_F16, &r);
     rows(FA_BF16, &r);
+    rows_of_vectors(&r);
     drops();
     return tap_end();
 }

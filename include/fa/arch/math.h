@@ -32,7 +32,7 @@ FA_HOOK float fa__select(int condition, float a, float b) {
 #define FA__EXP2_LOWEST (-126.0f)
 #define FA__EXP2_SHIFT (12582912.0f + 126.0f)
 
-/* 2^x for x < 128, and 0 below -125.5, so that no result is subnormal (which would slow every product down); NaN stays
+/* 2^x for x < 128, and 0 from -125.5 down, so that no result is subnormal (which would slow every product down); NaN stays
  * NaN. x = n + f with |f| <= 1/2: adding 1.5 * 2^23 + 126 leaves n + 126, the exponent of 2^(n - 1), in the low bits of
  * the sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without fused multiply-
  * add). The softmax has it in vectors (arch/cpu/vector.h). */

@@ -6,17 +6,21 @@ typedef struct FA__LOOP(_addends) {
     uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2]; /* by rows, two to a word */
 } FA__LOOP(_addends);
 
-/* Whether all loads of eight halves are aligned. */
-FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
-    const fa_attention_args *a = &p->args;
-    return (uintptr_t)a->bias % 16 == 0 && (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % 8 == 0;
+/* The bias of a head, whose rows are bias_stride_query apart. */
+FA__FN const uint16_t *FA__LOOP(_bias_of_head)(const fa_attention_args *a, fa_box box) {
+    return (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+}
+
+/* Whether all loads of eight halves of a head are aligned: whether those of others are must not decide how it is computed. */
+FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p, fa_box box) {
+    return (uintptr_t)FA__LOOP(_bias_of_head)(&p->args, box) % 16 == 0 && p->args.bias_stride_query % 8 == 0;
 }
 
 /* Starts loading the addends of the tile whose first key is key0; all of its keys exist. */
 FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const fa_attention_args *a = &p->args;
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
-    const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    const uint16_t *head = FA__LOOP(_bias_of_head)(a, box);
     const void *from[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {

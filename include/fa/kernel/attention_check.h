@@ -13,7 +13,7 @@
 /* What an instance tells the checks about itself. */
 typedef struct fa__instance {
     const char *name;
-    int head_dim, head_dim_v, element_bytes, dtype;
+    int head_dim, head_dim_v, element_bytes;
     unsigned needs; /* FA__NEED_... of its shipped mask and score hook */
     int has_user;
 } fa__instance;

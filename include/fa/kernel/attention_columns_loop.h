@@ -79,7 +79,7 @@ FA__FN void FA__LOOP(_multiply_columns)(FA__LOOP(_qk_acc) * s, FA__LOOP(_column_
     FA__LOOP(_qk_mma_eight)(s, q, room->k[0] + part * FA__PART_N, thread);
     if (FA__LOOP(_crosses)(p, box.queries, key0))
         FA__LOOP(_bend)(s->x, room->slope, zero + FA__LOOP(_qk_row)(thread, 0), key0 + part * FA__PART_N, thread);
-    (void)p, (void)box, (void)stage;
+    (void)stage;
 #else
     FA__UNROLL
     for (int r = 0; r < 4; r++) q[r] = FA__LOOP(_column_of_ones)(thread);

@@ -19,6 +19,7 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_ktile_tile) k;
     FA__LOOP(_vtile_tile) v;
     FA__LOOP(_qk_acc) s;
+    FA__LOOP(_pv_a) weights;
     FA__LOOP(_rows) rows[FA__GROUP];
 } FA__LOOP(_shared);
 
@@ -136,9 +137,8 @@ FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LO
     else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);
     if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha))
         FA__LOOP(_pv_scale_rows)(&rows->o, alpha);
-    FA__LOOP(_pv_a) weights;
-    FA__LOOP(_pv_pack)(&weights, shared->s.x);
-    FA__LOOP(_pv_mma)(&rows->o, &weights, &shared->v, 0);
+    FA__LOOP(_pv_pack)(&shared->weights, shared->s.x);
+    FA__LOOP(_pv_mma)(&rows->o, &shared->weights, &shared->v, 0);
 }
 
 /* Block number `i` of `box`, of FA_BLOCK_M queries. */
@@ -194,7 +194,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #elif FA__MASK_NEEDS & FA__NEED_SPAN
             of[i] = FA__ATTN(__class)(&part, of_queries[i]);
 #elif FA__MASK_IS_OWN
-            of[i] = box.keys.end > seen[i].begin && box.keys.begin < seen[i].end ? FA__ATTN(__class)(p, &part) : FA_EMPTY;
+            of[i] = fa__max(box.keys.begin, seen[i].begin) < fa__min(box.keys.end, seen[i].end) ? FA__ATTN(__class)(p, &part) : FA_EMPTY; /* what is seen may be less than nothing */
 #else
             of[i] = FA__HAS_MASK ? FA__ATTN(__class)(p, &part) : FA_FULL;
 #endif

@@ -19,6 +19,11 @@ FA__FN fa__ids FA__LOOP(_ids_of_warp)(fa__ids of) {
     return of;
 }
 
+/* The lowest and highest ids of a block's queries, found by all lanes of a warp. */
+FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int lane) {
+    return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
+}
+
 /* Hides the keys that are not set in a document's bits. */
 FA__FN void FA__LOOP(_hide_unset)(float *s, const uint32_t *own, int thread) {
 #if FA__ARCH == 90

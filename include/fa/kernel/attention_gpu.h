@@ -14,9 +14,7 @@
 #else
 #define FA__HAS_80 0
 #endif
-#if defined(FA_ARCH) && FA__ARCH == 90
-#define FA__HAS_90 1
-#elif !defined(FA_ARCH) && FA__COMPILES_90 && FA__IS_HALF && !FA__SIZED
+#if defined(FA_ARCH) ? FA__ARCH == 90 : FA__COMPILES_90 && FA__IS_HALF && !FA__SIZED
 #define FA__HAS_90 1
 #else
 #define FA__HAS_90 0

@@ -2,7 +2,7 @@
 
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_warpgroups.h>
-enum { FA__LOOP(_shared_bytes) = FA__LOOP(_teams) * (int)sizeof(FA__LOOP(_shared)) }; /* of a thread block */
+enum { FA__LOOP(_shared_bytes) = FA__TEAMS * (int)sizeof(FA__LOOP(_shared)) }; /* of a thread block */
 FA__REQUIRE(FA__LOOP(_shared_bytes) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
 /* Beyond that the assembler serialises the products, or gives up. */

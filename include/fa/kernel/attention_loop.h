@@ -1,4 +1,4 @@
-/* attention_loop.h: the plain schedule of the forward, for GPUs with mma.sync and cp.async.
+/* attention_loop.h: the schedule of the forward for every GPU, with mma.sync and cp.async.
  *
  * A thread block of FA_WARPS warps takes FA_BLOCK_M queries of one head, walks the tiles of FA_BLOCK_N keys that the mask
  * leaves visible, and keeps O and the softmax state in registers (FlashAttention-2, Dao, arXiv 2307.08691). Fragments say where
@@ -30,9 +30,9 @@
 #include <fa/kernel/attention_scores.h>
 #if FA__COLUMNS
 #define FA__WITH_COLUMNS(...) __VA_ARGS__
-/* Whether Q's extra columns are computed, and multiplied, after the product of the others: 2 to 4% faster than before it, but
- * at head dimension 128 there are no registers for that; there they are computed while the tile before is multiplied. */
-#define FA__COLUMNS_BEHIND (FA__COLUMNS == FA__NEED_ALIBI && (FA__WIDEST <= 80 || FA__WIDEST > 128))
+/* Whether Q's extra columns are computed, and multiplied, after the product of the others: with two stages 2 to 4% faster than before it, but
+ * at head dimension 128 there are no registers for that. Elsewhere they are computed while the tile before is multiplied. */
+#define FA__COLUMNS_BEHIND (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI && (FA__WIDEST <= 80 || FA__WIDEST > 128))
 #include <fa/kernel/attention_columns_loop.h>
 #else
 #define FA__WITH_COLUMNS(...)

@@ -13,10 +13,6 @@ typedef struct FA__LOOP(_memory) {
 } FA__LOOP(_memory);
 
 #if FA__REMEMBERS
-FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int lane) {
-    return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
-}
-
 /* The ids of a few tiles from number `first` on, the first's for lane `to`, the next one's for the lane after it, and so on. All lanes look at a tile's
  * ids side by side; a lane by itself would read them far apart. */
 enum { FA__LOOP(_at_once) = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
@@ -43,7 +39,7 @@ FA__FN int FA__LOOP(_tiles_learnt)(const FA__PARAMS *p) {
 /* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side. Its planner by itself would wait
  * for memory again and again, and all others for it. Of few tiles that takes no longer. */
 FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int warp, int lane) {
-    enum { FA__WORKERS = FA__LOOP(_threads) / FA__LANES / FA__LOOP(_teams) };
+    enum { FA__WORKERS = FA__LOOP(_threads) / FA__LANES / FA__TEAMS };
     const int tiles = FA__LOOP(_tiles_learnt)(&launch->p);
     FA__LOOP(_course) course = {team, team, 0, 0};
     if (tiles == 0 || team >= launch->order.teams) return;

@@ -25,7 +25,7 @@ typedef struct FA__LOOP(_rest) {
  * nothing, and starts loading what that needs from memory. */
 FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
 #if FA__BY_EIGHT
-    rest->hook = all && FA__LOOP(_fetchable)(p);
+    rest->hook = all && FA__LOOP(_fetchable)(p, box);
     if (rest->hook) FA__LOOP(_fetch)(&rest->addends, p, box, key0, thread);
 #else
     (void)p, (void)box, (void)key0, (void)thread;

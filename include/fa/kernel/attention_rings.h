@@ -3,8 +3,7 @@
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
     FA__LOOP(_known) = FA__TEAMS > 1 ? 1024 : 192, /* tiles of keys of which the planner remembers something */
-    FA__LOOP(_teams) = FA__TEAMS,
-    FA__LOOP(_threads) = 128 * (FA__LOOP(_teams) * FA__LOOP(_groups) + 1),
+    FA__LOOP(_threads) = 128 * (FA__TEAMS * FA__LOOP(_groups) + 1),
     FA__LOOP(_most) = 227 / FA__TEAMS * 1024, /* bytes of shared memory */
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
@@ -35,7 +34,6 @@ enum {
     FA__LOOP(_first) = 4,
     FA__LOOP(_end) = 8,
     FA__LOOP(_note_bits) = 4,
-    FA__LOOP(_turns) = FA__TURNS,
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
 };
 

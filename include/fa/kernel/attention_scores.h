@@ -58,7 +58,7 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
 /* Whether hooks, in tiles that the mask does not look at, take a worker's queries for existing ones. The compiler then knows how a thread's rows lie
  * to each other: a column of the first one is as far from it as the column eight further on is from the second one, and what a hook makes of
  * that distance is computed once for both: up to 7% faster. */
-#define FA__ALL_THERE (FA__HOOKED && FA__SCORE_NEEDS != FA__NEED_SOFTCAP && FA__SCORE_NEEDS != FA__NEED_KEY_BIAS && !FA__BY_EIGHT) /* those do not look at queries */
+#define FA__ALL_THERE (FA__HOOKED && FA__SCORE_NEEDS != FA__NEED_SOFTCAP && FA__SCORE_NEEDS != FA__NEED_KEY_BIAS && !FA__BY_EIGHT) /* those do not look at queries, or see to those that exist themselves */
 /* Whether that is not so: some of the worker's queries exist and others do not. One that has none takes the last ones of the sequence, if there are
  * as many as it has rows. */
 FA__FN int FA__LOOP(_ragged)(fa_box box) {

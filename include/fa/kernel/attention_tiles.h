@@ -4,16 +4,13 @@
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
  * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and
  * S take M / warps * (D_v + N) / 32 registers per thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
- * about 210 leave the compiler enough to prefetch; two thread blocks on a multiprocessor hide each other's softmax. */
+ * about 210 leave the compiler enough to prefetch; of two thread blocks on a multiprocessor one computes while the other begins, ends, or waits. */
 
 /* With half types some hooks are left to the product (attention_columns.h), where a key's number in its tile has to be
  * exact in FA_BF16: all other code sees an instance without a hook. */
-#if FA__ARCH == FA_CPU || !FA__IS_HALF || (defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256)
-#define FA__COLUMNS 0
-#elif FA__SCORE_NEEDS == FA__NEED_ALIBI
-#define FA__COLUMNS FA__NEED_ALIBI
-#elif FA__SCORE_NEEDS == FA__NEED_KEY_BIAS
-#define FA__COLUMNS FA__NEED_KEY_BIAS
+#if FA__ARCH != FA_CPU && FA__IS_HALF && !(defined(FA_BLOCK_N) && FA_BLOCK_N + 0 > 256) && \
+    (FA__SCORE_NEEDS == FA__NEED_ALIBI || FA__SCORE_NEEDS == FA__NEED_KEY_BIAS)
+#define FA__COLUMNS FA__SHIPPED_NEEDS(FA_SCORE) /* FA__NEED_ALIBI or FA__NEED_KEY_BIAS; FA__SCORE_NEEDS becomes 0 */
 #else
 #define FA__COLUMNS 0
 #endif
@@ -55,7 +52,7 @@
 
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:
- * 277 KB at most, together with the blocks that share them (attention_cpu.h). */
+ * 285 KB at most, together with the blocks that share them (attention_cpu.h). */
 #define FA__TABLE_M 64
 #if FA__WIDEST <= 192 || FA_DTYPE == FA_BF16 /* AMX takes 32 keys at a time: 1.2 times as fast at 256, and vectors 1.01 */
 #define FA__TABLE_N 64

@@ -32,9 +32,7 @@ FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAM
                                    FA__LOOP(_judged) * judged, int thread) {
     enum { FA__BATCH = 8 }; /* tiles whose loads do not wait for each other */
     const int lane = thread % FA__LANES;
-    fa__ids of_queries =
-        FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane);
-    of_queries = FA__LOOP(_ids_of_warp)(of_queries);
+    const fa__ids of_queries = FA__LOOP(_ids_of_queries)(box, lane);
     for (int word = thread / FA__LANES; word < FA__WORDS && word * FA__LANES < walk->count; word += FA_WARPS) {
         const int first = word * FA__LANES, tile = FA__LOOP(_walk_tile)(walk, first + lane);
         fa__ids of_keys = of_queries;
@@ -69,7 +67,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
                                 int thread) {
 #if FA__JUDGES_MANY
     while (!walk->visit) {
-#if FA__ANEW /* what was known of the walk besides the next tiles is recomputed, too */
+#if FA__ANEW /* what was known of the walk besides the next tiles, and its diagonal, is recomputed, too */
         FA__LOOP(_walk) start;
         box = FA__LOOP(_box_anew)(p);
         FA__LOOP(_walk_start)(&start, p, box, thread % FA__LANES);
@@ -84,7 +82,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
             int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__MASK_NEEDS & FA__NEED_SPAN /* found once more, not held in registers */
             const fa__spans spans = FA__LOOP(_spans_of_warp)(box, thread % FA__LANES);
-            box.keys = FA__LOOP(_keys_of_tile)(p, tile);
+            box.keys = FA__LOOP(_keys_of_tile)(p, i < walk->count ? tile : walk->begin); /* a number beyond the last tile's may be too large */
             fa_tile_class of = i < walk->count ? fa__span_class(box, spans) : FA_EMPTY;
 #else
             fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
@@ -100,7 +98,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
     }
     return FA__LOOP(_walk_take)(walk);
 #else
-    (void)p, (void)box, (void)judged, (void)thread;
+    (void)judged, (void)thread;
     int i = walk->word + FA__LANES;
     walk->word++;
     if (i >= walk->count) return -1;

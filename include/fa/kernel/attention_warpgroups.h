@@ -206,11 +206,11 @@ FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
 /* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, and so
  * computes its softmax while the others' products run. */
 FA__FN void FA__LOOP(_await_turn)(const FA__LOOP(_consumer) * c) {
-    if (FA__LOOP(_turns)) fa_sm90_bar_sync(c->turns + c->group, 256);
+    if (FA__TURNS) fa_sm90_bar_sync(c->turns + c->group, 256);
 }
 FA__FN void FA__LOOP(_end_turn)(const FA__LOOP(_consumer) * c) {
     int next = c->group + 1 < FA__LOOP(_groups) ? c->group + 1 : 0;
-    if (FA__LOOP(_turns)) fa_sm90_bar_arrive(c->turns + next, 256);
+    if (FA__TURNS) fa_sm90_bar_arrive(c->turns + next, 256);
 }
 
 /* Gives back the buffer of the latest block's Q: where it is the only one, in the step of its last product; where there is another, when the next
@@ -455,25 +455,25 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         fa_sm90_prefetch_map(&launch->q);
         fa_sm90_prefetch_map(&launch->k);
         fa_sm90_prefetch_map(&launch->v);
-        for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_init)(&shared[team]);
+        for (int team = 0; team < FA__TEAMS; team++) FA__LOOP(_init)(&shared[team]);
         fa_sm90_mbarrier_fence();
     }
 #if FA__COLUMNS
-    for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_constant_rows)(shared[team].rows);
+    for (int team = 0; team < FA__TEAMS; team++) FA__LOOP(_constant_rows)(shared[team].rows);
 #endif
 #if FA__REMEMBERS
-    const int among = fa_sm90_uniform(thread / 32), learner = among % FA__LOOP(_teams); /* warps of both teams by turns */
-    FA__LOOP(_learn)(launch, &shared[learner], FA__LOOP(_number)(learner), among / FA__LOOP(_teams), thread % 32);
+    const int among = fa_sm90_uniform(thread / 32), learner = among % FA__TEAMS; /* warps of both teams by turns */
+    FA__LOOP(_learn)(launch, &shared[learner], FA__LOOP(_number)(learner), among / FA__TEAMS, thread % 32);
 #endif
     FA__OP(barrier)();
     if (warpgroup == 0) {
         fa_sm90_registers_lower(FA__PRODUCER_REGISTERS);
-        const int warp = fa_sm90_uniform(thread / 32), lane = thread % 32, team = warp % FA__LOOP(_teams);
+        const int warp = fa_sm90_uniform(thread / 32), lane = thread % 32, team = warp % FA__TEAMS;
         const uint32_t number = FA__LOOP(_number)(team);
         if (number >= launch->order.teams) return;
-        if (warp < FA__LOOP(_teams)) {
+        if (warp < FA__TEAMS) {
             if (FA__HAS_MASK || lane == 0) FA__LOOP(_plan_tiles)(launch, &shared[team], number, lane);
-        } else if (warp < 2 * FA__LOOP(_teams) && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
+        } else if (warp < 2 * FA__TEAMS && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
         const int team = (warpgroup - 1) / FA__LOOP(_groups), group = (warpgroup - 1) % FA__LOOP(_groups);

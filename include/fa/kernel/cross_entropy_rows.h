@@ -141,7 +141,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     if (there && team->thread == 0) {
         /* Not lse - z: of large numbers their difference is exact, and their sum with the logarithm is rounded. */
         const int hit = target >= 0 && target < cols, ignored = target == p->ignore;
-        float log_sum = fa__log(sum), lse = max + log_sum, loss, at_target = hit ? FA__LOOP(_row_late)(picked) : NAN;
+        float log_sum = fa__log_accurate(sum), lse = max + log_sum, loss, at_target = hit ? FA__LOOP(_row_late)(picked) : NAN;
         if (cap > 0.0f) at_target = fa__soft_cap(at_target, cap, p->cap_inverse, FA_DTYPE);
         loss = (max - at_target) + log_sum;
         if (loss < 0.0f) loss = 0.0f; /* by the sum's rounding, where the target has nearly all of it */
@@ -164,7 +164,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row__set_policy)(&in, p->rows.policy);
     FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     const int target = fa__load_int(p->targets + at.row);
-    const float lse = fa__load_float(p->lse_in + at.row), d_loss = p->d_loss ? fa__load_float(p->d_loss + at.row) : 1.0f;
+    const float lse = fa__load_float(p->lse + at.row), d_loss = p->d_loss ? fa__load_float(p->d_loss + at.row) : 1.0f;
     const int ignored = target == p->ignore, none = target < 0 || target >= p->cut.cols;
     const int64_t in_segment = target - at.first;
     const int mine = in_segment >= 0 && in_segment < at.cols ? (int)in_segment : FA__NOWHERE;

@@ -31,7 +31,6 @@ typedef struct FA__PARAMS { /* what a forward reads lies together: constants are
 
 #define FA__BODY <fa/kernel/norm_rows.h>
 #define FA__SUMS (1 + FA__CENTERED)
-#define FA__WEIGHTS 1 /* gamma */
 #include <fa/kernel/rows_run.h>
 
 /* Checks that no array lies where another one is written, and says in *even whether all rows begin at multiples of 16 bytes. With
@@ -91,7 +90,7 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     p->rstd = a->rstd;
     p->sums.totals[0] = a->d_gamma;
 #if FA__CENTERED
-    p->beta = a->beta;
+    p->beta = backward ? NULL : a->beta;
     p->mean = a->mean;
     p->sums.totals[1] = a->d_beta;
     if (backward && !(a->mean && a->rstd)) p->mean = p->rstd = NULL;

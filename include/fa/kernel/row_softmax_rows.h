@@ -49,7 +49,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);
 
     /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
-    float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
+    float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log_accurate(sum) : 0.0f;
     for (int64_t piece = 0; piece < pieces; piece++) {
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);

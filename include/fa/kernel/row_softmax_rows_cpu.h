@@ -38,7 +38,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 
     /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
-    const float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log(sum) : 0.0f;
+    const float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log_accurate(sum) : 0.0f;
     for (int64_t piece = pieces; piece-- > 0;) { /* backwards: what was kept last, and where the next row will be, is in the L1 cache */
         float *x = place->kept + (piece < keeps ? piece : keeps) * FA__LOOP(_row_LENGTH), weight;
         const int count = FA__LOOP(_row_count)(&in, piece), real = FA__LOOP(_row_real)(&in, piece);

@@ -60,10 +60,10 @@ typedef struct fa__sums {
 } fa__sums;
 
 static inline FA_UNUSED int64_t fa__sums_pitch(int64_t cols) { return (cols + 15) / 16 * 16; }
-/* Bytes of the workspace: the partial sums, then the values of rows. */
+/* Bytes of the workspace: the partial sums, then the values of rows; SIZE_MAX, which nobody has, if a size_t of 32 bits cannot hold that. */
 static inline FA_UNUSED size_t fa__sums_bytes(const fa__sums *s, const fa__rows *r) {
-    size_t bytes = s->wanted ? (size_t)s->workers * (size_t)s->count * (size_t)s->pitch * sizeof(float) : 0;
-    return bytes + (size_t)r->rows * (size_t)s->known * sizeof(float);
+    const int64_t floats = (s->wanted ? s->workers * s->count * s->pitch : 0) + r->rows * s->known;
+    return (uint64_t)floats > SIZE_MAX / sizeof(float) ? SIZE_MAX : (size_t)floats * sizeof(float);
 }
 static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
     float *at = (float *)workspace;
@@ -163,8 +163,8 @@ typedef struct fa__vector_use {
 FA__CALLED fa_status fa__check_vector(const char *name, const fa__vector_use *of, const fa__vector_use *others, int count, const fa__matrix_use *all,
                                       int matrices, int64_t rows, int64_t cols, int element_bytes) {
     const uintptr_t v = (uintptr_t)of->data, length = (uintptr_t)of->count * (uintptr_t)of->element_bytes;
-    FA__CHECK(v % (uintptr_t)of->element_bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name, of->name, of->data, of->element_bytes);
     if (!of->used || !v || length == 0) return FA_OK;
+    FA__CHECK(v % (uintptr_t)of->element_bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", name, of->name, of->data, of->element_bytes);
     for (int i = 0; i < count; i++) {
         const fa__vector_use *other = &others[i];
         const uintptr_t o = (uintptr_t)other->data;

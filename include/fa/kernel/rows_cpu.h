@@ -26,17 +26,8 @@ static FA_UNUSED int64_t FA__ROWS(__keeps)(const FA__PARAMS *p, int threads, int
 }
 #endif
 
-#define FA__ISA FA__ISA_BASE
-#define FA__VARIANT _cpu_base
-#include <fa/kernel/rows_cpu_worker.h>
-#if defined(FA__ISA_AVX2)
-#define FA__ISA FA__ISA_AVX2
-#define FA__VARIANT _cpu_avx2
-#include <fa/kernel/rows_cpu_worker.h>
-#define FA__ISA FA__ISA_AVX512
-#define FA__VARIANT _cpu_avx512
-#include <fa/kernel/rows_cpu_worker.h>
-#endif
+#define FA__WORKER <fa/kernel/rows_cpu_worker.h>
+#include <fa/arch/cpu/each_isa.h>
 
 #if FA__SUMS
 /* How rows are dealt out to workers: by their number alone, so that results do not depend on the threads. */

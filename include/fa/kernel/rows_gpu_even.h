@@ -2,7 +2,7 @@
  * bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT should fit in a multiprocessor; with FA__MIXED also for rows that are more than
  * plain. FA_VECTOR and FA__ABREAST as in rows_parts.h.
  *
- * A block has 2 KB of y or more, so that there are never more blocks than a launch may have: no loop over rows. */
+ * A block has 1 KB of y or more, so that there are never more blocks than a launch may have: no loop over rows. */
 #define FA__DIRECTIONS FA__ROWS_FORWARD
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
@@ -12,7 +12,7 @@
 #define FA__EVEN_KERNEL(direction)                                                                                       \
     FA__KERNEL(direction, FA__MOST, FA__RESIDENT) FA__KERNEL_BODY({                                                      \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
+        FA__LOOP(_place) place = {&shared, NULL};                                                               \
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
         FA__LOOP(direction)(&p, FA__LOOP(_ABREAST) * ((int64_t)blockIdx.x * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits)), &team, &place); \
     })

@@ -29,7 +29,7 @@
 #define FA__TEAM_KERNEL(direction, MOST, RESIDENT)                                                                       \
     FA__KERNEL(direction, MOST, RESIDENT) FA__KERNEL_BODY({                                                              \
         __shared__ FA__LOOP(_reduce_shared) shared;                                                                      \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0};                                                               \
+        FA__LOOP(_place) place = {&shared, NULL};                                                               \
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);                                                           \
         int64_t row = (int64_t)blockIdx.x * p.rows.teams;                                                                \
         int mine = (int)threadIdx.x >> p.rows.team_bits;                                                                 \
@@ -44,7 +44,7 @@
     })
 #define FA__SLOT_OPEN                                                                                                          \
     FA__LOOP(_place) place = {(FA__LOOP(_reduce_shared) *)fa__shared,                                                          \
-                              p.rows.slot_bytes > 0 ? fa__shared + sizeof(FA__LOOP(_reduce_shared)) : NULL, NULL, 0};                   \
+                              p.rows.slot_bytes > 0 ? fa__shared + sizeof(FA__LOOP(_reduce_shared)) : NULL};                   \
     fa_team team = FA__LOOP(_reduce_cluster)(p.rows.blocks);                                                                   \
     FA__LOOP(_reduce__greet)(&team, place.shared);                                                                             \
     team.whole = p.rows.whole;

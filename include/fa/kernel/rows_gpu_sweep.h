@@ -62,7 +62,7 @@
 #define FA_THREADS 1
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_parts.h>
-#define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared)), NULL, 0}
+#define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared))}
 FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
     fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.known = p->rstd ? 0 : 2;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (int)sizeof(FA__ELEMENT), FA__WEIGHTS, p->plain, FA__SWEEP_SCRATCH,
+    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (int)sizeof(FA__ELEMENT), p->plain, FA__SWEEP_SCRATCH,
                           sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
@@ -182,6 +182,7 @@ FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream)
     forward.rstd = p->rstd = p->mean + p->rows.rows;
     forward.x = p->sum;
     forward.residual.data = forward.sum.data = forward.y.data = NULL;
+    forward.gamma = NULL;
     forward.dropout.threshold = 0;
     forward.plain = 1;
     return FA__ROWS(__run_forward)(&forward, FA__ROWS_CALL(1), stream);

@@ -19,21 +19,23 @@
 typedef struct FA__LOOP(_place) {
     FA__LOOP(_reduce_shared) * shared;
     unsigned char *slot0;
-    float *sums; /* of columns: a worker's, or a thread's */
-    int64_t pitch;
 #if FA__LANES == 1
+    float *sums; /* of columns: a worker's */
+    int64_t pitch;
     float *kept; /* of kernels with FA__KEEPS_FORWARD: pieces of a row that there is room for, and one more */
     int64_t keeps;
     float far; /* of kernels with rows_near.h: its *far */
 #endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
-    return FA__LOOP(_row_KNOWN) || place->slot0 ? place->slot0 + tensor * p->rows.slot_bytes : NULL;
+    return place->slot0 ? place->slot0 + tensor * p->rows.slot_bytes : NULL;
 }
+#if FA__LANES == 1
 /* Sums number `which` for what the caller holds of a piece; NULL if nobody wants them. */
 FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t piece) {
     return place->sums ? place->sums + which * place->pitch + piece * FA__LOOP(_row_LENGTH) : NULL;
 }
+#endif
 #include <fa/arch/dtype.h>
 #if !defined(FA__DIRECTIONS)
 #define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)

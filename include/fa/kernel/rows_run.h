@@ -52,11 +52,9 @@
 #define FA__ONE_DIRECTION 0
 #endif
 #define FA__UNROLL_PIECES
-#if !defined(FA__CUT_THREADS)
 #define FA__CUT_THREADS 128
-#endif
 #if !defined(FA__CUT_RESIDENT)
-#define FA__CUT_RESIDENT (1024 / FA__CUT_THREADS)
+#define FA__CUT_RESIDENT 8
 #endif
 #if !defined(FA__CUT_WHOLE_RESIDENT)
 #define FA__CUT_WHOLE_RESIDENT FA__CUT_RESIDENT
@@ -109,5 +107,4 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__CUT_WHOLE_RESIDENT
 #undef FA__CUT_PARTIAL
 #undef FA__SUMS
-#undef FA__WEIGHTS
 #undef FA__UNROLL_PIECES

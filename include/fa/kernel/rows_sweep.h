@@ -71,7 +71,7 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
 }
 /* `weights`: floats of every element's column that a thread keeps in shared memory; `plain`: there is one result, without dropout;
  * `scratch`: bytes of shared memory that a sweep needs besides, and the sweep of rows of any kind. */
-FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int weights, int plain, size_t scratch,
+FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int plain, size_t scratch,
                                     size_t any_scratch) {
     int device, most, all, processors;
     cudaError_t error = fa__most_shared(&device, &most);
@@ -83,7 +83,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     s->length = r->cols;
     r->blocks = 1;
     const int64_t row = fa__row_vectors(r->cols, element_bytes, 1);
-    const int kept = weights * (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
+    const int kept = (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
     const int64_t warps = 32 * FA__SWEEP_EVEN; /* vectors of one */
     const size_t even_bytes = (size_t)((row + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
     s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && row <= FA__SWEEP_EVEN * FA__SWEEP_THREADS && even_bytes <= (size_t)most;

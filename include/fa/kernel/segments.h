@@ -15,7 +15,7 @@
 typedef struct fa__segments {
     int64_t length, count; /* of a segment; segments of a row */
     fa__divider divider;   /* by count */
-    int64_t rows, cols;    /* of the matrix */
+    int64_t cols;          /* of the matrix */
 } fa__segments;
 
 /* The columns of a segment, `first` to `first + cols` of row `row`. */
@@ -29,7 +29,7 @@ static inline FA_UNUSED fa__segments fa__cut(fa__rows *r, int64_t rows, int64_t 
     const int64_t line = 128 / element_bytes;
     int64_t room = most / element_bytes;
     if (!aligned && room > line) room -= line; /* a segment then touches another vector at its end */
-    s.rows = rows, s.cols = cols;
+    s.cols = cols;
     s.count = (cols + room - 1) / room;
     if (s.count < 1) s.count = 1;
     s.length = ((cols + s.count - 1) / s.count + line - 1) / line * line;

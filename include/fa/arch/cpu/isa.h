@@ -57,7 +57,7 @@
 #define FA__CPU_INLINE(isa) static inline __attribute__((__always_inline__, __unused__)) FA__CPU_TARGET(isa)
 /* Floats of a vector, and whether a fused multiply-add is one instruction (elsewhere it would be a call of libm). */
 #define FA__CPU_LANES(isa) (FA__CAT(FA__CPU_VECTOR_, isa) / 4)
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
+#if (defined(__x86_64__) && defined(__FMA__)) || defined(__aarch64__) /* where fa_cpu_fma_0() is one: a compiler need not contract a * b + c */
 #define FA__CPU_FUSED(isa) 1
 #else
 #define FA__CPU_FUSED(isa) ((isa) != FA__ISA_BASE)

@@ -47,7 +47,6 @@ FA_HOOK float fa_cpu_row_sum(float x, int owners) {
     (void)owners;
     return x;
 }
-FA_HOOK float fa_cpu_fma(float a, float b, float c) { return a * b + c; }
 FA_HOOK int fa_cpu_any(int x) { return x; }
 FA_HOOK int fa_cpu_thread(void) { return 0; }
 FA_HOOK void fa_cpu_barrier(void) {}

@@ -2,7 +2,7 @@
 typedef float fa_cpu_vec_1 __attribute__((__vector_size__(32), __may_alias__));
 typedef float fa_cpu_any_1 __attribute__((__vector_size__(32), __may_alias__, __aligned__(4)));
 typedef int32_t fa_cpu_bits_1 __attribute__((__vector_size__(32)));
-typedef uint16_t fa__halves __attribute__((__vector_size__(16), __may_alias__));
+typedef uint16_t fa__halves __attribute__((__vector_size__(16), __may_alias__, __aligned__(2)));
 FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_splat_1(float x) {
     fa_cpu_vec_1 v = {x, x, x, x, x, x, x, x};
     return v;
@@ -28,9 +28,7 @@ FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_of_bf16_1(const fa_bf16 *from) {
 }
 FA__CPU_INLINE(1) fa_cpu_vec_1 fa_cpu_inverse_1(fa_cpu_vec_1 x) { return 1.0f / x; } /* 2^-11, which vrcpps has, squared is not enough */
 FA__CPU_INLINE(1) void fa_cpu_widen_1(float *to, const fa_f16 *from) {
-    fa_cpu_any_1 wide;
-    __asm__("vcvtph2ps %1, %0" : "=x"(wide) : "m"(*(const fa__halves *)from));
-    *(fa_cpu_any_1 *)to = wide;
+    *(fa_cpu_any_1 *)to = fa_cpu_of_f16_1(from);
 }
 FA__CPU_INLINE(1) void fa_cpu_narrow_1(fa_f16 *to, const float *from) {
     __asm__("vcvtps2ph $0, %1, %0"

@@ -2,6 +2,7 @@
 typedef float fa_cpu_vec_2 __attribute__((__vector_size__(64), __may_alias__));
 typedef float fa_cpu_any_2 __attribute__((__vector_size__(64), __may_alias__, __aligned__(4)));
 typedef float fa__halves_2 __attribute__((__vector_size__(64), __may_alias__, __aligned__(2))); /* two halves where a float would be */
+typedef uint16_t fa__sixteen_halves __attribute__((__vector_size__(32), __may_alias__, __aligned__(2)));
 typedef int32_t fa_cpu_bits_2 __attribute__((__vector_size__(64)));
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_splat_2(float x) {
     fa_cpu_vec_2 v = {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
@@ -24,12 +25,12 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pieces_2(const float *from, int64_t stride
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_f16_2(const fa_f16 *from) {
     fa_cpu_vec_2 v;
-    __asm__("vcvtph2ps %1, %0" : "=v"(v) : "m"(*(const fa_cpu_any_1 *)(const void *)from));
+    __asm__("vcvtph2ps %1, %0" : "=v"(v) : "m"(*(const fa__sixteen_halves *)(const void *)from));
     return v;
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_of_bf16_2(const fa_bf16 *from) {
     fa_cpu_bits_2 v;
-    __asm__("vpmovzxwd %1, %0" : "=v"(v) : "m"(*(const fa_cpu_any_1 *)(const void *)from));
+    __asm__("vpmovzxwd %1, %0" : "=v"(v) : "m"(*(const fa__sixteen_halves *)(const void *)from));
     return (fa_cpu_vec_2)(v << 16);
 }
 /* 32 of them: one operation for a vector, on one unit, where of_bf16 has two. */

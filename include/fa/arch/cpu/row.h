@@ -231,10 +231,6 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_vi
     held->fill = fill;
 }
 FA__FN void FA__ROW(_wait)(void) {}
-FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
-    (void)v;
-    return 0;
-}
 FA__FN int64_t FA__ROW(_held_pieces)(const FA__ROW(_view) * v) { return FA__ROW(_pieces)(v); }
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
     return FA__ROW(_pieces)(v) <= (tensors == 1 ? FA__ROW(_KEPT) : 1);

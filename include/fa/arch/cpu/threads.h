@@ -22,7 +22,7 @@ typedef struct fa__job {
     void (*run)(struct fa__job *job);
     const void *params;
     int64_t items;
-    int64_t next;
+    int64_t next __attribute__((__aligned__(8))); /* i386 aligns it to 4, and clang would call libatomic */
     size_t stack_bytes; /* that run() needs beyond a few KB */
     int group;          /* blocks of an item */
     int threads;        /* to use, the caller's among them */

@@ -44,7 +44,7 @@ FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, in
     (void)thread;
 #if FA_OPERAND == FA_OPERAND_BT
     enum { FA__LINES = FA__TILE(_LINES) };
-    fa_bf16 two[2][FA__LINES];
+    fa_bf16 two[2][FA__LINES] __attribute__((__aligned__(64)));
     uint32_t words[16 * FA__LINES] __attribute__((__aligned__(64)));
     for (int pair = 0; pair < FA__TILE(_PAIRS); pair++) {
         for (int i = 0; i < 2; i++) {

@@ -35,8 +35,7 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) {
 
 /* A fragments of a warp's rows from an FA_OPERAND_A tile, for products that use them again and again. */
 FA__FN void FA__MMA(_load_a)(FA__MMA(_a) * a, const void *a_tile, int thread) {
-    int lane = thread % 32, first_row = thread / 32 * (16 * FA__MMA(_BLOCKS));
-    uint32_t from = fa_sm80_shared_address(a_tile) + (uint32_t)((first_row + lane % 16) * FA__MMA(_A_PITCH) + lane / 16 * 16);
+    uint32_t from = FA__MMA(_a_address)(a_tile, thread);
 #pragma unroll
     for (int m = 0; m < FA__MMA(_BLOCKS); m++)
 #pragma unroll
@@ -61,15 +60,6 @@ FA__FN void FA__MMA(_step)(FA__MMA(_acc) * acc, const uint32_t *a, int a_stride,
     }
 }
 
-/* The address that a lane gives to ldmatrix for B: rows and columns of the four matrices in the order b0, b1 of the
- * left block of columns, then of the right one. */
-FA__FN uint32_t FA__MMA(_b_address)(const void *b_tile, int thread) {
-    int lane = thread % 32, row = lane % 8, upper = lane / 8 % 2, right = lane / 16;
-    uint32_t b = fa_sm80_shared_address(b_tile);
-    if (FA_B == FA_OPERAND_B) return b + (uint32_t)((row + right * 8) * FA__MMA(_B_PITCH) + upper * 16);
-    return b + (uint32_t)((row + upper * 8) * FA__MMA(_B_PITCH) + right * 16);
-}
-
 /* The steps of K from `first` up to `last` (NAME_STEPS in all): a schedule may do something else between them. */
 enum { FA__MMA(_STEPS) = FA__MMA(_K) / 16 };
 #if FA_A == FA_FRAGMENT
@@ -80,9 +70,7 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, cons
 }
 #else
 FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const void *b_tile, int thread, int first, int last) {
-    int lane = thread % 32, first_row = thread / 32 * (16 * FA__MMA(_BLOCKS));
-    uint32_t a = fa_sm80_shared_address(a_tile) + (uint32_t)((first_row + lane % 16) * FA__MMA(_A_PITCH) + lane / 16 * 16);
-    uint32_t b = FA__MMA(_b_address)(b_tile, thread);
+    uint32_t a = FA__MMA(_a_address)(a_tile, thread), b = FA__MMA(_b_address)(b_tile, thread);
 #pragma unroll
     for (int k = first; k < last; k++) {
         uint32_t f[FA__MMA(_BLOCKS) * 4];

@@ -2,7 +2,7 @@
  * FA_F32 they are three products of halves, small * big + big * small + big * big, for FA_TF32 only the last: at twice the
  * rate of tf32.
  *
- * What FA_F32 leaves out, small * small, is 2^-24 of the product and of either sign. The matrix unit rounds its sums towards
+ * What FA_F32 leaves out, small * small, is at most 2^-22 of the product and of either sign. The matrix unit rounds its sums towards
  * zero, which a long accumulation turns into a bias: so a sum of FA__CHAIN steps of 16 takes the small products first, and
  * leaves by an ordinary addition. With one product the operands' rounding is a thousand times more than that: FA__CHAIN is only how
  * many steps' fragments are loaded before they are multiplied.
@@ -68,7 +68,7 @@ FA__FN int FA__MMA(_pack)(FA__MMA(_a) * a, float *alpha, const float *acc, const
 #pragma unroll
         for (int r = 0; r < FA__MMA(_ROWS); r++) {
             int at = r * FA__COLS + c;
-            x[at] = acc[at] * scale.x, x[at + 1] = acc[at + 1] * scale.y;
+            x[at] = fa_sm80_mul(acc[at], scale.x), x[at + 1] = fa_sm80_mul(acc[at + 1], scale.y);
         }
     }
 #pragma unroll
@@ -79,17 +79,17 @@ FA__FN int FA__MMA(_pack)(FA__MMA(_a) * a, float *alpha, const float *acc, const
         float unit = fa_sm80_pair_unit(fa_sm80_row_size(fa_sm80_size(fa__from_bits(bits)), 4)), up;
         if (FA__SPLIT) up = fa_sm80_pair_up(unit);
         else { /* at least what C needs, which may have become less */
-            const float left = a->unit[r] * alpha[r];
+            const float left = fa_sm80_mul(a->unit[r], alpha[r]);
             unit = fa__maxf(unit, fa__from_bits((fa__bits(left) + 0x007FFFFFu) & 0x7F800000u));
             up = fa_sm80_pair_up(unit);
             changed |= left != unit;
-            alpha[r] = left * up;
+            alpha[r] = fa_sm80_mul(left, up);
         }
         a->unit[r] = unit;
 #pragma unroll
         for (int c = 0; c < FA__COLS; c += 2) {
             int at = (c / 4 * FA__MMA(_BLOCKS) + r / 2) * 4 + c / 2 % 2 * 2 + r % 2;
-            fa_sm80_pair(&a->big[at], &a->small[at], x[r * FA__COLS + c] * up, x[r * FA__COLS + c + 1] * up, FA__SPLIT);
+            fa_sm80_pair(&a->big[at], &a->small[at], fa_sm80_mul(x[r * FA__COLS + c], up), fa_sm80_mul(x[r * FA__COLS + c + 1], up), FA__SPLIT);
         }
     }
     return !FA__SPLIT && FA__OP(any)(changed);
@@ -187,7 +187,7 @@ FA__FN void FA__MMA(_unscale)(FA__MMA(_acc) * acc, const void *a_tile, const voi
 #pragma unroll
         for (int r = 0; r < FA__MMA(_ROWS); r++) {
             float *x = acc->x + r * FA__MMA(_COLS) + c;
-            x[0] *= row[r] * col.x, x[1] *= row[r] * col.y;
+            x[0] = fa_sm80_mul(x[0], fa_sm80_mul(row[r], col.x)), x[1] = fa_sm80_mul(x[1], fa_sm80_mul(row[r], col.y));
         }
     }
 }

@@ -78,9 +78,9 @@ FA__FN void FA__MMA(_collect)(float *acc, int all, int first, const float *sums,
         for (int c = 0; c < cols; c++) acc[r * all + first + c] += sums[r * cols + c];
 }
 
-/* acc, from column `first` of `all`, += both sums of a part of `cols` columns. */
+/* acc, from column `first` of `all`, += the sums of a part of `cols` columns. */
 FA__FN void FA__MMA(_collect_part)(float *acc, int all, int first, const FA__MMA(_part) * part, int cols) {
-    FA__MMA(_collect)(acc, all, first, part->small, cols);
+    if (FA__SPLIT) FA__MMA(_collect)(acc, all, first, part->small, cols);
     FA__MMA(_collect)(acc, all, first, part->big, cols);
 }
 
@@ -115,8 +115,7 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, cons
             if (k % FA__CHAIN == FA__CHAIN - 1 && k != FA__STEPS - 1)
                 FA__MMA(_collect)(acc->x, FA__MMA(_COLS), group * FA__COLS, part.big, FA__COLS);
         }
-        if (FA__SPLIT) FA__MMA(_collect_part)(acc->x, FA__MMA(_COLS), group * FA__COLS, &part, FA__COLS);
-        else FA__MMA(_collect)(acc->x, FA__MMA(_COLS), group * FA__COLS, part.big, FA__COLS);
+        FA__MMA(_collect_part)(acc->x, FA__MMA(_COLS), group * FA__COLS, &part, FA__COLS);
     }
 }
 #else
@@ -124,9 +123,7 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, cons
 enum { FA__MMA(_STEPS) = (FA__MMA(_K) / 8 + FA__CHAIN - 1) / FA__CHAIN };
 FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const void *b_tile, int thread, int first, int last) {
     enum { FA__COLS = FA__MMA(_COLS) };
-    int lane = thread % 32, first_row = thread / 32 * (16 * FA__MMA(_BLOCKS));
-    uint32_t a = fa_sm80_shared_address(a_tile) + (uint32_t)((first_row + lane % 16) * FA__MMA(_A_PITCH) + lane / 16 * 16);
-    uint32_t b = fa_sm80_shared_address(b_tile) + (uint32_t)((lane % 8 + lane / 16 * 8) * FA__MMA(_B_PITCH) + lane / 8 % 2 * 16);
+    uint32_t a = FA__MMA(_a_address)(a_tile, thread), b = FA__MMA(_b_address)(b_tile, thread);
 #pragma unroll
     for (int step = first; step < last; step++) {
         FA__MMA(_part) part;
@@ -150,8 +147,7 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
                         FA__MMA(_block)(part.big, part.small, FA__COLS, m, 4 * n + 2 * i, big + 4 * m, small + 4 * m, b_big + 2 * i, b_small + 2 * i, more, more);
             }
         }
-        if (FA__SPLIT) FA__MMA(_collect_part)(acc->x, FA__COLS, 0, &part, FA__COLS);
-        else FA__MMA(_collect)(acc->x, FA__COLS, 0, part.big, FA__COLS);
+        FA__MMA(_collect_part)(acc->x, FA__COLS, 0, &part, FA__COLS);
     }
 }
 #endif

@@ -17,6 +17,12 @@
 /* ---- arithmetic ---- */
 
 FA__DEVICE float fa_sm80_fma(float a, float b, float c) { return fmaf(a, b, c); }
+/* a * b, even if they or it are subnormal and the compiler was told to flush such numbers to 0 (PTX ISA, mul: without .ftz). */
+FA__DEVICE float fa_sm80_mul(float a, float b) {
+    float x;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+    return x;
+}
 /* a - b, never a part of a fused operation. */
 FA__DEVICE float fa_sm80_sub(float a, float b) { return __fsub_rn(a, b); }
 

@@ -55,18 +55,17 @@ FA__FN void FA__RED(__greet)(fa_team *team, FA__RED(_shared) * shared) {
 
 /* ---- one thread's elements ---- */
 
-enum { FA__RED(_CHAINS) = FA__CHAINS };
 #define FA__REDUCE(FIRST, STEP, FOLD)                                  \
-    float chain[FA__RED(_CHAINS)];                                     \
+    float chain[FA__CHAINS];                                           \
     FA__UNROLL                                                         \
-    for (int c = 0; c < FA__RED(_CHAINS); c++) chain[c] = FIRST;       \
+    for (int c = 0; c < FA__CHAINS; c++) chain[c] = FIRST;             \
     FA__UNROLL                                                         \
     for (int i = 0; i < count; i++) {                                  \
-        float *part = &chain[i % FA__RED(_CHAINS)];                    \
+        float *part = &chain[i % FA__CHAINS];                          \
         STEP                                                           \
     }                                                                  \
     FA__UNROLL                                                         \
-    for (int c = 1; c < FA__RED(_CHAINS); c++) { FOLD }                \
+    for (int c = 1; c < FA__CHAINS; c++) { FOLD }                      \
     return chain[0];
 
 FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {
@@ -143,7 +142,7 @@ FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int 
     if (team->blocks > 1) {
         uint32_t sent = fa_sm80_shared_address(&shared->sent[team->round & 1]);
         if (threadIdx.x == 0) fa_sm90_mbarrier_expect(sent, values * (team->threads >> 5) * (int)sizeof(float));
-        fa_sm90_mbarrier_wait(sent, (team->round - 1) >> 1 & 1);
+        fa_sm90_mbarrier_wait_cluster(sent, (team->round - 1) >> 1 & 1);
         return;
     }
 #endif
@@ -217,9 +216,9 @@ FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     }
     return x;
 }
-/* Of the warps' moments, those of the team: sums of what is relative to the first warp's mean. With n numbers in that warp and N
- * in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what remains. `inverse` is 1 / N if
- * that is `known`; else *count becomes N. */
+/* Of the warps' moments, those of the team: sums of what is relative to the mean of the first warp that has numbers (if all is `known`, the first).
+ * With n numbers in that warp and N in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what
+ * remains. `inverse` is 1 / N if that is `known`; else *count becomes N. */
 FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
                                    float inverse) {
     if (team->threads <= 32) return;
@@ -228,7 +227,10 @@ FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa
     FA__RED(__publish)(part[1], *mean, team, shared);
     FA__RED(__publish)(part[2], *squares, team, shared);
     FA__RED(__meet)(team, shared, 3);
-    float first = part[1][0], total = 0.0f, sum = 0.0f, q = 0.0f;
+    int of = 0;
+    FA__ROLL
+    while (!known && of + 1 < team->threads >> 5 && !(part[0][of] > 0.0f)) of++;
+    float first = part[1][of], total = 0.0f, sum = 0.0f, q = 0.0f;
     if (!(fabsf(first) < INFINITY)) first = 0.0f; /* the mean is infinite, not NaN, if a number is */
     FA__EACH_PART(i, team) {
         float n = part[0][i], off = n > 0.0f ? part[1][i] - first : 0.0f;

@@ -242,5 +242,7 @@ FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
 }
 
 #include <fa/arch/sm80/row_held.h>
+#if FA_VECTOR == 16
 #include <fa/arch/sm80/row_once.h>
+#endif
 #include <fa/arch/sm80/row_weights.h>

@@ -5,10 +5,6 @@ enum { FA__ROW(_KEPT) = FA_PIECES > 0 ? FA_PIECES : 1 };
 typedef struct FA__ROW(_held) {
     uint32_t raw[FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT)];
 } FA__ROW(_held);
-FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
-    (void)v;
-    return 0;
-}
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_view) * v, float fill) {
     (void)slot0;
     FA__UNROLL
@@ -54,9 +50,6 @@ typedef struct FA__ROW(_held) {
     int apart;
     uint32_t fill;
 } FA__ROW(_held);
-FA__FN size_t FA__ROW(_held_bytes)(const FA__ROW(_view) * v) {
-    return (size_t)FA__ROW(_pieces)(v) * FA__ROW(_VECTORS) * blockDim.x * 16;
-}
 FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_view) * v, float fill) {
     held->fill = FA__ROW(__fill)(fill);
     held->apart = (int)blockDim.x;
@@ -71,6 +64,10 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_vi
 #endif
     for (int j = 0; j < vectors; j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
+        if (FA_WHOLE == 2 && held->fill && !FA__ROW(__there)(v, 0, j)) { /* a copy of nothing leaves zeros */
+            held->slot0[j * held->apart] = make_uint4(held->fill, held->fill, held->fill, held->fill);
+            continue;
+        }
         if (FA__ROW(__no_ends)(v) || (v->width == 16 && at >= v->shift && at + FA__ROW(_VECTOR) <= end)) {
             uint32_t to = fa_sm80_shared_address(held->slot0 + j * held->apart);
             int bytes = FA__ROW(__there)(v, 0, j) ? 16 : 0;

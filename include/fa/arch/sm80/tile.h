@@ -78,12 +78,6 @@ FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, in
 }
 #endif
 
-/* Changes the sign of every element, after the tile has landed. */
-FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
-    uint32_t *x = (uint32_t *)tile->x, sign = sizeof(FA__ELEMENT) == 2 ? 0x80008000u : 0x80000000u;
-    for (int i = thread; i < (int)(sizeof tile->x / 4); i += FA_WARPS * 32) x[i] ^= sign;
-}
-
 /* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time: a batch of four is read from shared
  * memory before it is written, so that its reads do not wait for each other. */
 FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
@@ -126,3 +120,15 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
 }
 #undef FA__UNIT_AT
 #endif
+
+#if defined(FA__PAIRED) || FA__IS_HALF
+#define FA__TILE_OF_HALVES 1
+#else
+#define FA__TILE_OF_HALVES 0
+#endif
+/* Changes the sign of every element, after the tile has landed, and has been split if it is one of pairs. */
+FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
+    uint32_t *x = (uint32_t *)tile->x, sign = FA__TILE_OF_HALVES ? 0x80008000u : 0x80000000u;
+    for (int i = thread; i < (int)(sizeof tile->x / 4); i += FA_WARPS * 32) x[i] ^= sign;
+}
+#undef FA__TILE_OF_HALVES

@@ -97,9 +97,3 @@ FA__FN void FA__TILE(_split_part)(FA__TILE(_tile) * tile, int thread, int part, 
 }
 
 FA__FN void FA__TILE(_split)(FA__TILE(_tile) * tile, int thread) { FA__TILE(_split_part)(tile, thread, 0, 1); }
-
-/* Changes the sign of every element, after it has been split. */
-FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
-    uint32_t *x = (uint32_t *)tile->x;
-    for (int i = thread; i < (int)(sizeof tile->x / 4); i += FA_WARPS * 32) x[i] ^= 0x80008000u;
-}

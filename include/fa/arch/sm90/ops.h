@@ -87,6 +87,16 @@ FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) {
                  : "memory");
 }
 
+/* The same, where what it stands for was sent by other thread blocks of the cluster. */
+FA__DEVICE void fa_sm90_mbarrier_wait_cluster(uint32_t barrier, int parity) {
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" ::"r"(barrier), "r"(parity)
+                 : "memory");
+}
+
 /* Whether the phase of that parity has completed. */
 FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) {
     int done;

@@ -11,6 +11,7 @@
 /* ---- arithmetic ---- */
 
 FA__DEVICE float fa_sm80_fma(float a, float b, float c) { return fmaf(a, b, c); }
+FA__DEVICE float fa_sm80_mul(float a, float b) { return a * b; }
 FA__DEVICE float fa_sm80_sub(float a, float b) { return a - b; }
 FA__DEVICE uint32_t fa_sm80_pack_bf16(float low, float high) { return fa_bf16_from_float(low) | (uint32_t)fa_bf16_from_float(high) << 16; }
 FA__DEVICE uint32_t fa_sm80_pack_f16(float low, float high) { return fa_f16_from_float(low) | (uint32_t)fa_f16_from_float(high) << 16; }

@@ -27,6 +27,7 @@ FA__DEVICE void fa_sm90_mbarrier_arrive_if(uint32_t barrier, int condition) {
 }
 FA__DEVICE void fa_sm90_mbarrier_expect(uint32_t barrier, int bytes) { machine_mbarrier_arrive(barrier, bytes); }
 FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) { machine_mbarrier_wait(barrier, parity); }
+FA__DEVICE void fa_sm90_mbarrier_wait_cluster(uint32_t barrier, int parity) { machine_mbarrier_wait(barrier, parity); }
 FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) { return machine_mbarrier_test(barrier, parity); }
 FA__DEVICE int fa_sm90_load_if(uint32_t address, int condition) { return condition ? *(const int *)machine_at(address, 4) : 0; }
 FA__DEVICE void fa_sm90_bar_sync(int id, int threads) { machine_bar(id, threads, 1); }
