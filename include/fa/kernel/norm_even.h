@@ -106,7 +106,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     for (int r = 0; r < rows; r++) middle[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team) * share;
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
-        float chain[2] = {0.0f, 0.0f}, away[2] = {0.0f, 0.0f};
+        float chain[2] = {0.0f, 0.0f}, away = 0.0f;
         if (words) FA__LOOP(_row_renew)(&from[r].held, p->rows.none[0]);
         FA__UNROLL
         for (int piece = 0; piece < FA__HELD_PIECES; piece++) {
@@ -116,10 +116,10 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
             FA__UNROLL
             for (int i = 0; i < FA__LENGTH; i++) {
                 x[i] -= piece * FA__LOOP(_row_VECTORS) + i / FA__LOOP(_row_VECTOR) < mine ? middle[r] : 0.0f;
-                chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]), away[i % 2] += x[i];
+                chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]), away += x[i];
             }
         }
-        squares[r] = chain[0] + chain[1], off[r] = away[0] + away[1];
+        squares[r] = chain[0] + chain[1], off[r] = away;
     }
     FA__UNROLL
     for (int r = 0; r < rows; r++) squares[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team), off[r] = FA__LOOP(_reduce_lanes_sum)(off[r], team);

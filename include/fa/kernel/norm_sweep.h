@@ -83,11 +83,10 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
     for (int piece = 0; piece < FA__PIECES; piece++) {
         FA__LOOP(_take)(x, slot0, piece);
         FA__LOOP(_take)(d, slot0 + p->rows.slot_bytes, piece);
-        const float rstd = FA__LOOP(_column)(team, piece) < (int)p->rows.cols ? k->rstd : 0.0f; /* times a mean that is far from 0 it might be infinite */
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) { /* the weights come later: now there are no registers for them */
             float *sum = sums + piece * FA__LENGTH + i;
-            x[i] = FA__CENTERED ? (x[i] - k->mean) * rstd : x[i] * rstd;
+            x[i] = FA__CENTERED ? (x[i] - k->mean) * k->rstd : x[i] * k->rstd;
             sum[0] = fmaf(d[i], x[i], sum[0]);
             if (FA__CENTERED) sum[FA__PIECES * FA__LENGTH] += d[i];
         }
