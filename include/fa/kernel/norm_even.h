@@ -1,6 +1,6 @@
 /* norm_even.h: the forward of norm_rows.h for rows of whole vectors (FA_WHOLE 2), which threads hold in registers (GPU).
  *
- * Each warp finds its mean, the squares about that, and what it is off by, and one barrier later all warps know those of the row. Where rows are many,
+ * Each warp finds its mean and the squares about that, and one barrier later all warps know those of the row. Where rows are many,
  * instructions are the limit: there are 30 issue slots for each element that is read and written, and 60 with a residual and a sum. Where
  * they are few, latency is: that of memory, for the row and its weights, should be exposed only once.
  */
@@ -100,10 +100,15 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     float mean[FA__ABREAST], rstd[FA__ABREAST], shift[FA__ABREAST];
 #if FA__CENTERED
     float number = FA__LOOP(_numbers)(p, team), off[FA__ABREAST];
+    const int exact = FA__IS_HALF && plain; /* sums of equal halves are: then a mean that is divided exactly leaves nothing of them; else what it is off by is found out */
     const float share = number > 0.0f ? fa__reciprocal(number) : 0.0f;
     const int mine = p->rows.rounds + (team->thread < p->rows.rest); /* vectors, which are the first */
     FA__UNROLL
-    for (int r = 0; r < rows; r++) middle[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team) * share;
+    for (int r = 0; r < rows; r++) {
+        const float sum = FA__LOOP(_reduce_lanes_sum)(squares[r], team);
+        middle[r] = sum * share;
+        if (exact && fabsf(middle[r]) < INFINITY) middle[r] = fmaf(fmaf(-middle[r], number, sum), share, middle[r]);
+    }
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
         float chain[2] = {0.0f, 0.0f}, away = 0.0f;
@@ -116,15 +121,17 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
             FA__UNROLL
             for (int i = 0; i < FA__LENGTH; i++) {
                 x[i] -= piece * FA__LOOP(_row_VECTORS) + i / FA__LOOP(_row_VECTOR) < mine ? middle[r] : 0.0f;
-                chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]), away += x[i];
+                chain[i % 2] = fmaf(x[i], x[i], chain[i % 2]);
+                if (!exact) away += x[i];
             }
         }
         squares[r] = chain[0] + chain[1], off[r] = away;
     }
     FA__UNROLL
-    for (int r = 0; r < rows; r++) squares[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team), off[r] = FA__LOOP(_reduce_lanes_sum)(off[r], team);
+    for (int r = 0; r < rows; r++) squares[r] = FA__LOOP(_reduce_lanes_sum)(squares[r], team), mean[r] = middle[r];
     FA__UNROLL
-    for (int r = 0; r < rows; r++) { /* of equal numbers far from 0 the first mean is off by more than they vary */
+    for (int r = 0; r < rows && !exact; r++) { /* what the first mean is off by */
+        off[r] = FA__LOOP(_reduce_lanes_sum)(off[r], team);
         mean[r] = fabsf(middle[r]) < INFINITY ? fmaf(off[r], share, middle[r]) : middle[r];
         squares[r] = fmaf(off[r] * -share, off[r], squares[r]);
         squares[r] = squares[r] < 0.0f ? 0.0f : squares[r]; /* NaN remains */

@@ -1,0 +1,18 @@
+# gpu.mk: nvcc, the GPU at hand, and what to compile for it. Included by the Makefile and by tests/tests.mk, which also
+# works alone. Everything is asked for once, when first needed.
+#
+# NVCC=      leaves out what needs nvcc
+
+# It is of no use without g++, unless it was told to take another (NVCC_CCBIN).
+ifeq ($(origin NVCC),undefined)
+NVCC     := $(if $(NVCC_CCBIN)$(shell command -v g++ 2>/dev/null),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
+endif
+
+# Not empty where nvidia-smi lists a GPU.
+GPU       = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1))$(GPU)
+# Its compute capability, as 90.
+gpu_cap   = $(eval gpu_cap := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .))$(gpu_cap)
+# nvcc's name for it: with the instructions that it alone has, which -arch=native leaves out. Without a GPU, one that is to compile.
+gpu_arch  = $(if $(gpu_cap),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
+# Machine code for one architecture. -arch=sm_90a would compile PTX of compute_90 besides, and takes 1.6 times as long.
+gpu_code  = -gencode arch=$(1:sm_%=compute_%),code=$1

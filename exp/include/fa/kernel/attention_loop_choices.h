@@ -1,0 +1,78 @@
+/* attention_loop_choices.h: what the schedule for every GPU chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
+ * what it keeps in registers, and in which order it works (doc/performance.md). */
+
+/* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
+ * that read memory, need registers, too. */
+#define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
+#define FA__KEEP_MOST                                                                       \
+    (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
+     : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_READS ? 150                                \
+                         : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
+#define FA__KEEP_Q                                             \
+    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && \
+     FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
+
+/* Whether Q, K and V are split into pairs of halves, or for FA_TF32 made halves (arch/sm80/tile_pairs.h). */
+#define FA__PAIRS (FA__ARCH == 80 && !FA__IS_HALF)
+/* Whether O is in units of its rows until the end (arch/sm80/mma_pairs.h). */
+#define FA__IN_UNITS (FA__PAIRS && FA_DTYPE == FA_TF32)
+
+/* Whether Q is loaded while the mask is asked for the first tile (2 to 4% faster where query blocks are short). That
+ * costs registers, which types other than FA_F32 do not have at 72 to 128 before sm_90, nor with ALiBi from 88 to 128. */
+#if FA__HAS_MASK && (!FA__BEFORE_90 || FA_DTYPE == FA_F32 || FA_HEAD_DIM <= 64 || FA_HEAD_DIM > 128) && \
+    !(FA__COLUMNS == FA__NEED_ALIBI && FA_HEAD_DIM > 80 && FA_HEAD_DIM <= 128)
+#define FA__EARLY_Q 1
+#else
+#define FA__EARLY_Q 0
+#endif
+
+/* GPUs with 99 KB of shared memory per block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
+ * (FA__SMALL_SHARED, fa__compiled_for()). */
+#if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
+#define FA__STAGES 1
+#else
+#define FA__STAGES FA_STAGES
+#endif
+
+/* Whether half types look at the maximum of a tile only after its exponentials, taking the tile in halves
+ * (attention_loop.h), and in how many parts Q K^T is computed. Two parts hide all exponentials, but read Q's fragments
+ * twice where these are not kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at
+ * 128 no faster, while one part is 3% faster there, and 7 and 4% at 192 and 256. At 128 there are two parts for hooks
+ * of some arithmetic, which are deferred to the exponentials and gain from being hidden, too; and, for the registers,
+ * for a user's hooks (up to 128 deferred only under a mask, from 97 on), for masks that read memory, and for a prefix
+ * before sm_90 or with columns of a hook. */
+#if FA__ARCH == 80 && FA__IS_HALF && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
+#define FA__AFTERWARDS 1
+#else
+#define FA__AFTERWARDS 0
+#endif
+#define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
+#define FA__MASK_IN_PARTS (FA__MASK_READS || ((FA__BEFORE_90 || FA__COLUMNS) && FA__MASK_NEEDS == FA__NEED_PREFIX && !FA__HAS_SCORE))
+#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
+#define FA__PARTS 2
+#else
+#define FA__PARTS 1
+#endif
+
+/* Whether values that follow from a thread block's number (its head, its queries, their addresses) are recomputed where they
+ * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
+ * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for FA_F32
+ * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
+ * with a bias, or before sm_90 beyond 128; for half types up to 128 that would spill; for columns of a hook before sm_90; and for ample tiles. */
+#define FA__ANEW_HOOK                                                                \
+    (FA__HAS_MASK && FA__HAS_SCORE &&                                                \
+     (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) || \
+      (FA__WIDEST > 96 && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)))
+#define FA__ANEW_FLOATS                       \
+    (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
+     (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
+#define FA__ANEW_MASK \
+    (FA__MASK_READS && (!FA__IS_HALF || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
+#define FA__ANEW_HALVES                                                       \
+    (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
+     (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))
+#if FA__ARCH == 80 && (FA__AMPLE || FA__ANEW_FLOATS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
+#define FA__ANEW 1
+#else
+#define FA__ANEW 0
+#endif

@@ -1,0 +1,95 @@
+/* attention_producers.h: the thread of the sm_90a schedule that follows the planner's notes and has the copy engine bring tiles of K,
+ * V and Q, and of a bias, into their rings. */
+
+/* Expects a tile at a barrier and starts its copy; `load` is the call, in which `full` is the barrier's address. */
+#define FA__BRING(of, which, load) \
+    do { \
+        uint32_t full = fa_sm90_shared_address(&(of)->full); \
+        fa_sm90_mbarrier_expect(full, FA__LOOP(which)); \
+        load; \
+    } while (0)
+
+/* Where all lanes wait for a buffer, none may still do so when it is filled again: two phases behind, it would wait for ever. */
+FA__FN void FA__LOOP(_together)(void) {
+    if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
+}
+
+/* Brings the Q of a block to each warpgroup that is done with the one before; at the end passes on that there is none. */
+FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, FA__LOOP(_place) to, int lane) {
+    for (int group = 0; group < FA__LOOP(_groups); group++) {
+        FA__LOOP(_wait_empty)(shared->of_q[group], to);
+        FA__LOOP(_together)();
+        FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
+        FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
+        if (lane != 0) continue;
+        if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
+        else fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&of->full));
+    }
+}
+
+/* Brings a tile of K, and the biases of its keys. */
+FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int key, FA__LOOP(_place) to, int lane) {
+#if FA__COLUMNS == FA__NEED_KEY_BIAS
+    const float scale = FA__LOOP(_column_scale)(&launch->p), by = fa__reciprocal(scale);
+    float biases[FA__LOOP(_biases)];
+    FA__LOOP(_ask_for_biases)(biases, &launch->p, block.batch, block.head, key, lane);
+#endif
+    FA__LOOP(_wait_empty)(shared->of_k, to);
+#if FA__COLUMNS == FA__NEED_KEY_BIAS
+    FA__LOOP(_put_biases)(shared->rows + 64 + to.slot * FA_BLOCK_N, biases, scale, by, lane);
+    fa_sm90_proxy_fence();
+    fa_sm90_warp_barrier();
+#endif
+    FA__LOOP(_ktile_source) from = {&launch->k, key, block.head_kv, block.batch};
+    if (lane == 0) FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
+}
+FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int key, FA__LOOP(_place) to, int lane) {
+    FA__LOOP(_vtile_source) from = {&launch->v, key, block.head_kv, block.batch};
+    if (lane == 0) FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
+}
+
+/* Follows the notes, and brings a tile's K, the V of the tile before it, at a block's beginning its Q, and the tile of a bias,
+ * each once a buffer is free: this is the order in which buffers become free. With key biases all lanes of the warp take part,
+ * since they load those. */
+FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
+    FA__LOOP(_place) at = {0, 0}, to = {0, 0}, v_to = {0, 0}, q_to = {0, 0};
+    FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next, if there is one */
+    int blocks = 0, due = -1;
+    int read = -FA_STAGES; /* the note before the last FA_STAGES */
+#if FA__BIAS_TILES
+    FA__LOOP(_place) bias_to = {0, 0};
+#endif
+    for (;;) {
+        FA__LOOP(_wait_full)(shared->of_notes, at);
+        const int word = shared->note[at.slot], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
+        if (begins) block = shared->block[blocks++ % FA__LOOP(_blocks)];
+        if (!end) {
+            FA__LOOP(_bring_k)(launch, shared, block, FA__LOOP(_first_key)(word), to, lane);
+            FA__LOOP(_advance)(&to, FA_STAGES);
+        }
+        if (due >= 0) {
+            FA__LOOP(_wait_empty)(shared->of_v, v_to);
+            FA__LOOP(_together)();
+            if (read >= 0 && lane == 0) FA__LOOP(_release)(shared->of_notes, read); /* all threads that used the tile there have read its note */
+            read = read + 1 < FA__LOOP(_notes) ? read + 1 : 0;
+            FA__LOOP(_bring_v)(launch, shared, of_v, FA__LOOP(_first_key)(due), v_to, lane);
+            FA__LOOP(_advance)(&v_to, FA_STAGES);
+        }
+        if (begins) {
+            FA__LOOP(_bring_q)(launch, shared, block, q_to, lane);
+            FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
+        }
+        if (end) return;
+        due = word, of_v = block;
+#if FA__BIAS_TILES
+        if (launch->bias_comes) {
+            FA__LOOP(_wait_empty)(shared->of_bias, bias_to);
+            FA__BRING(&shared->of_bias[bias_to.slot], _bias_tile_BYTES,
+                      FA__LOOP(_bias_load)(shared->bias[bias_to.slot], &launch->bias, FA__LOOP(_first_key)(word), block.query, block.head, block.batch, full));
+            FA__LOOP(_advance)(&bias_to, FA__LOOP(_bias_stages));
+        }
+#endif
+        FA__LOOP(_advance)(&at, FA__LOOP(_notes));
+    }
+}
+#undef FA__BRING

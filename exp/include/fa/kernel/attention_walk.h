@@ -1,0 +1,49 @@
+/* attention_walk.h: the walk over the tiles of keys of a query block, as far as the schedules for GPUs share it. */
+
+typedef struct FA__LOOP(_walk) {
+    int begin, count;     /* tiles: the first; how many */
+    int word;             /* how many come before the 32 that are being consumed; where they are taken one by one, the next one's number less 32 */
+    int diagonal;         /* how many come before the diagonal */
+    uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
+    int masked;           /* the latest tile is one that the mask looks at */
+#if FA__MASK_NEEDS & FA__NEED_SPAN
+    fa_range seen_by_all; /* keys, not tiles */
+#endif
+} FA__LOOP(_walk);
+
+/* All lanes of a warp call: under fa_span they look at its queries together. */
+FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
+#if FA__MASK_NEEDS & FA__NEED_SPAN
+    const fa__spans spans = p->args.seqlen_k > 0 ? FA__LOOP(_spans_of_warp)(box, lane) : fa__no_spans();
+    const fa_range tiles = FA__LOOP(_tiles_of)(fa__spans_keys(spans, box.keys));
+    walk->seen_by_all = spans.all;
+#else
+    const fa_range tiles = FA__LOOP(_tiles)(p, box);
+    (void)lane;
+#endif
+    int diagonal = (box.queries.end - 1 + fa__shift(&p->args)) / FA_BLOCK_N - tiles.begin;
+    walk->begin = tiles.begin;
+    walk->count = tiles.end - tiles.begin;
+    walk->diagonal = fa__min(diagonal, walk->count - 1);
+    walk->word = -FA__LANES;
+    walk->visit = walk->full = 0;
+    walk->masked = 0;
+}
+
+/* The order of the tiles: ascending; or from the diagonal back to the first, and then those beyond the diagonal. */
+FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
+    return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
+}
+
+/* The keys of a tile. */
+FA__FN fa_range FA__LOOP(_keys_of_tile)(const FA__PARAMS *p, int tile) {
+    return fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
+}
+
+/* The next of the 32 tiles; there must be one. */
+FA__FN int FA__LOOP(_walk_take)(FA__LOOP(_walk) * walk) {
+    int bit = FA__OP(lowest_bit)(walk->visit);
+    walk->visit &= walk->visit - 1;
+    walk->masked = !(walk->full >> bit & 1);
+    return FA__LOOP(_walk_tile)(walk, walk->word + bit);
+}

@@ -1,0 +1,117 @@
+/* attention_warpgroups_choices.h: what the sm_90a schedule chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
+ * warpgroups, registers, and what was found by measurement (doc/performance.md). */
+
+/* Consumer warpgroups of a team; whether they take turns; and the registers per thread of consumers and producers. A launch gives
+ * each thread 168 with two consumer warpgroups, 128 with three and 96 with four, in two teams: a request for more in all would wait forever. */
+#if FA__TEAMS == 2
+#define FA__GROUPS 2
+#define FA__TURNS FA__SOFT_CAP /* whose polynomial needs them (FA__CURVED); elsewhere as fast or 1% faster without: the other team fills the gaps */
+#define FA__REGISTERS 112
+#define FA__PRODUCER_REGISTERS 32
+#elif FA_WARPS == 12
+#define FA__GROUPS 3
+#define FA__TURNS 1
+#define FA__REGISTERS 160
+#define FA__PRODUCER_REGISTERS 32
+#else
+#if FA_WARPS == 8
+#define FA__GROUPS 2
+#define FA__TURNS 1
+#else
+#define FA__GROUPS 1
+#define FA__TURNS 0
+#endif
+#if !FA__HAS_MASK || (FA__TABLE_CROWDED == 1 && FA__WIDEST > 64) /* with a user's hook under a band 1 to 6% faster than the next line, without one no faster */
+#define FA__REGISTERS 240
+#define FA__PRODUCER_REGISTERS 24
+#elif FA__MASK_IS_BAND /* the planner classifies tiles */
+#define FA__REGISTERS 232
+#define FA__PRODUCER_REGISTERS 40
+#else /* and may read memory */
+#define FA__REGISTERS 224
+#define FA__PRODUCER_REGISTERS 56
+#endif
+#endif
+
+/* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
+ * is needed (fa/softmax.h, NAME_behind()). The latter needs registers; and with ALiBi and documents maxima grow from tile to tile.
+ * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
+#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == FA__NEED_ALIBI && !FA__LINES))
+
+/* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others: up to 3% faster, but with a user's hook
+ * that spills. */
+#define FA__GUESSES (!FA__LOOKS_FIRST && (!FA__HAS_SCORE || FA__SOFT_CAP || FA__BIAS_TILES))
+
+/* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
+#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
+
+/* Whether registers do not suffice for what other instances up to head dimension 64 do: 32 bytes would be spilled. */
+#define FA__CRAMPED (FA__BIAS_TILES && FA__GROUPS == 3 && FA__WIDEST > 48)
+
+/* Whether a maximum is tested for being large, or not there yet, only when it changes: up to 8% faster, with a user's hook up to 5%, but beyond 96 up to
+ * 10% slower, because the assembler orders the exponentials differently. */
+#define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 96) && !FA__CRAMPED)
+
+#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
+
+/* Whether the planner remembers what it has learnt of tiles of keys, each lane for the same tiles in every block. */
+#define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)
+
+/* Whether the planner's code for the next tile is there twice: under bands, where it is short, 2% faster at 32 and 48; but 8 bytes are spilled with ALiBi. */
+#define FA__PLANS_TWICE (FA__MASK_IS_BAND && FA__COLUMNS != FA__NEED_ALIBI)
+
+/* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile; but
+ * not where tiles are remembered. */
+#define FA__LINES (FA__COLUMNS == FA__NEED_ALIBI && !FA__REMEMBERS)
+
+/* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
+ * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
+#if FA__WIDEST <= 64
+#define FA__LATE_K (!FA__CRAMPED)
+#elif FA__BIAS_TILES
+#define FA__LATE_K (FA__WIDEST <= 128 || FA__WIDEST > 160)
+#elif FA__HOOKED
+#define FA__LATE_K 0
+#elif FA__HAS_MASK
+#define FA__LATE_K (FA__WIDEST > 80 && FA__WIDEST <= 96)
+#else
+#define FA__LATE_K (FA__WIDEST <= 128)
+#endif
+
+/* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
+ * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
+#if FA__WIDEST <= 64
+#define FA__SUMS_EARLY (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS)
+#elif FA__WIDEST > 160
+#define FA__SUMS_EARLY 0
+#elif FA__SOFT_CAP
+#define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST > 80 && FA__WIDEST <= 96))
+#elif FA__HAS_SCORE
+#define FA__SUMS_EARLY (FA__WIDEST > 96)
+#elif FA__HAS_MASK
+#define FA__SUMS_EARLY (FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND)
+#else
+#define FA__SUMS_EARLY (FA__WIDEST <= 80)
+#endif
+
+/* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills. */
+#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND))
+
+/* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
+ * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */
+#define FA__MASKED_INSIDE (FA__MASK_IS_BAND && !FA__LONG && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
+
+/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
+#define FA__COLUMNS_LATE (FA__GROUPS < 3)
+
+/* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins so many of them while
+ * P V runs that it spills. Up to 10% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */
+#define FA__APART (FA__GROUPS == 3 && !FA__HAS_SCORE && (FA_HEAD_DIM_V <= 40 || FA_BLOCK_N < 128))
+
+/* Whether weights under a soft cap are computed by a polynomial (attention_soft_cap.h). The larger the head dimension, the more of tanh products
+ * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256. It needs turns, whose barriers order what warps tell each other. */
+#define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
+
+/* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that its
+ * queries exist (FA__ALL_THERE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
+#define FA__SMOOTH (FA__CURVED || FA__ALL_THERE)

@@ -1,0 +1,124 @@
+/* row_softmax_rows.h: the softmax of a row and its gradient.
+ *
+ * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(x - largest) (Milakov and
+ * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
+ * exponentials then, each relative to the running maximum of its time, and one factor corrects them. */
+
+/* Updates the running maximum with some more elements, and rescales the sum of exponentials to it; returns what they are now relative to. */
+FA__FN float FA__LOOP(__rise)(float *max, float *sum, const float *x, int count, float scale_log2) {
+    float largest = FA__LOOP(_reduce_max_of)(x, count, *max);
+    float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
+    *sum *= fa__exp2((*max - base) * scale_log2);
+    *max = largest;
+    return base;
+}
+FA__FN void FA__LOOP(__logarithms)(float *to, const float *x, int count, float max, float scale, float log_sum) {
+    FA__UNROLL
+    for (int i = 0; i < count; i++) to[i] = (x[i] - max) * scale - log_sum;
+}
+
+#if FA__LANES == 1
+#include <fa/kernel/row_softmax_rows_cpu.h>
+#else
+FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+    enum { FA__KEPT = FA__LOOP(_row_KEPT) > 0 ? FA__LOOP(_row_KEPT) : 1 };
+    int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
+    if (cols == 0) row = 0;
+    float kept[(int)FA__KEPT * FA__LOOP(_row_LENGTH)], bases[FA__KEPT], factors[FA__KEPT], factor;
+    FA__LOOP(_row_held) held;
+    FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, cols, team);
+    FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
+    const int keeps = FA__LOOP(_row_keeps)(&in, 1);
+    int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy);
+
+    FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, -INFINITY);
+    FA__LOOP(_row_wait)();
+    float max = -INFINITY, sum = 0.0f;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        int count = FA__LOOP(_row_count)(&in, piece);
+        const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
+        float base = FA__LOOP(__rise)(&max, &sum, from, count, p->scale_log2);
+        factor = 1.0f;
+        if (!p->log || !keeps) /* nobody needs x[] as it is */
+            sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);
+        else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
+        if (keeps) bases[piece] = max, factors[piece] = factor;
+    }
+    FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);
+
+    /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
+    float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log_accurate(sum) : 0.0f;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
+        int count = FA__LOOP(_row_count)(&in, piece);
+        float weight = 1.0f;
+        if (!keeps) FA__LOOP(_row_get)(x, &held, &in, piece);
+        if (p->log) {
+            FA__LOOP(__logarithms)(x, x, count, max, p->scale, log_sum);
+        } else {
+            if (!keeps) FA__LOOP(_reduce__exp_near)(x, x, count, max, p->scale_log2, &factor);
+            else factor = factors[piece];
+            weight = inverse * factor;
+            if (keeps && bases[piece] != max) weight *= fa__exp2((bases[piece] - max) * p->scale_log2);
+        }
+        FA__LOOP(_row_store_times)(&out, piece, x, weight);
+    }
+}
+#endif
+
+/* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. The
+ * logarithm is marked as unlikely, so that its code is out of the usual one's way: 1 % faster for 4,096 rows of 1,024 columns, and as much
+ * for rows of 8,192. */
+FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
+#if FA__LANES == 1
+    if (__builtin_expect(!p->log, 1) && !FA__LOOP(_row_COSTLY)) {
+        FA__LOOP(__backward_plain)(p, row);
+        return;
+    }
+#endif
+    int64_t cols = row < p->rows.rows ? p->rows.cols : 0;
+    if (cols == 0) row = 0;
+    float y[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
+    FA__LOOP(_row_held) held_y, held_d;
+    FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, cols, team);
+    FA__LOOP(_row_view) in_d = FA__LOOP(_row_like)((const FA__ELEMENT *)p->d_y.data + row * p->d_y.stride_row, &in);
+    FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->d_x.data + row * p->d_x.stride_row, &in);
+    const int keeps = FA__LOOP(_row_keeps)(&in, 2);
+    int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
+    if (p->rows.stream) FA__LOOP(_row_stream)(&out);
+    FA__LOOP(_row__set_policy)(&in, p->rows.policy), FA__LOOP(_row__set_policy)(&in_d, p->rows.policy);
+
+    FA__LOOP(_row_hold)(&held_y, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
+    FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);
+    FA__LOOP(_row_wait)();
+    float sum = 0.0f;
+    const float *from_y = y, *from_d = d;
+    FA__UNROLL_PIECES
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int count = FA__LOOP(_row_count)(&in, piece);
+        FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_d, piece);
+        if (__builtin_expect(!p->log, 1) || keeps) from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
+        from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
+        sum += __builtin_expect(p->log, 0) ? FA__LOOP(_reduce_sum_of)(from_d, count) : FA__LOOP(_reduce_dot_of)(from_y, from_d, count);
+    }
+    sum = FA__LOOP(_reduce_sum)(sum, team, place->shared); /* not divided yet: that may be infinite where no result is */
+    FA__UNROLL_PIECES
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int count = FA__LOOP(_row_count)(&in, piece);
+        if (!keeps) {
+            from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
+            from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
+        }
+        if (__builtin_expect(p->log, 0)) {
+            FA__LOOP(_reduce_exp_to)(y, from_y, count, 0.0f, FA__LOG2_E);
+            FA__UNROLL
+            for (int i = 0; i < count; i++) d[i] = (from_d[i] - y[i] * sum) * p->scale;
+        } else {
+            FA__UNROLL
+            for (int i = 0; i < count; i++) d[i] = from_y[i] * (from_d[i] - sum) * p->scale;
+        }
+        FA__LOOP(_row_store)(&out, piece, d);
+    }
+}

@@ -1,0 +1,158 @@
+/**
+ * @file rows_launch.h
+ * @brief How rows are dealt out to the threads of a GPU, by their length, their alignment and the device, and the launch.
+ */
+#ifndef FA_KERNEL_ROWS_LAUNCH_H
+#define FA_KERNEL_ROWS_LAUNCH_H
+
+#include <fa/arch/sm80/ops.h>
+#include <fa/kernel/gpu.h>
+#include <fa/kernel/rows.h>
+
+/** @cond PRIVATE */
+/* Elements of the instance's type in so many bytes. */
+#define FA__ROW_COLS(bytes) ((bytes) / (FA__IS_HALF ? 2 : 4))
+
+/* Rows in registers. Bytes that a thread reads before it uses them: of all tensors together, four loads of 16 bytes; and of
+ * each of `tensors`. The threads of the largest team, a block, of which two fit in a multiprocessor; smaller teams share
+ * blocks of that size if they are within warps (a softmax of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */
+#define FA__ROW_BYTES 64
+#define FA__TEAM_BYTES(tensors) ((tensors) * 16 > FA__ROW_BYTES ? 16 : FA__ROW_BYTES / 16 / (tensors) * 16)
+#define FA__TEAM_THREADS 512
+#define FA__TEAM_RESIDENT 2
+/* Rows in shared memory, processed in pieces of FA__TEAM_BYTES: threads of a block; bytes that it holds at most as long as
+ * another block can be added to the cluster, so that three blocks per multiprocessor take turns in loading, reducing and
+ * storing; and the largest cluster that every device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
+#define FA__SLOT_THREADS 256
+#define FA__SLOT_BYTES (64 * 1024)
+#define FA__SLOT_RESIDENT 3
+#define FA__CLUSTER_BLOCKS 8
+/* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used: bytes of a piece
+ * per thread; vectors of 16 bytes of a row per thread, so many that what it does once per row weighs little, and the same of
+ * a row that lanes of a warp share (16 there, too, is 1 % faster for 2^18 rows of 1,024 columns, and 7 % slower for 2^12);
+ * the largest team, so that there are many rows at a time, and yet many threads for few rows; vectors that one of its threads
+ * has at most, before a cluster takes the row; threads of a block whose teams are within warps, and threads that should fit
+ * in a multiprocessor. (Persistent blocks, with the next row's first piece in flight as they finish one, were 10 % slower on
+ * an H200: not all multiprocessors read equally fast, and what each does must not be settled beforehand.) */
+#define FA__ONCE_BYTES 64
+#define FA__ONCE_VECTORS 16
+#define FA__ONCE_LANE_VECTORS 8
+#define FA__ONCE_TEAM 256
+#define FA__ONCE_MOST 256
+#define FA__ONCE_LANE_BLOCK 128
+#define FA__ONCE_THREADS 1024
+
+/* From so many bytes on caches hold little of a matrix: what is read of it is evicted last, so that results are written
+ * to memory early. On an H200 most kernels are 1 to 4 % faster for it. Smaller ones would be, too (8 MB by 3 to 8 %),
+ * but data that nobody reads again would then displace what others read soon. */
+#define FA__STREAM_BYTES ((int64_t)128 << 20)
+
+/* Up to so many bytes of a matrix, and of a row, what is read is evicted first where nobody is likely to read it again:
+ * results find room in the cache without anything being written to memory for it, and stay for whoever reads them next.
+ * With 8 MB most kernels are 1 to 3 % faster for it, with 32 MB 1 to 4 % slower. */
+#define FA__LEAVE_BYTES ((int64_t)16 << 20)
+#define FA__LEAVE_ROW_BYTES (16 * 1024) /* a longer one may be read twice, for want of shared memory */
+
+/* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether rows are few. */
+static inline FA_UNUSED int fa__rows_policy(fa__rows *r, int element_bytes, int again) {
+    const int64_t row = r->cols * element_bytes, bytes = r->bytes > 0 ? r->bytes : r->rows * row;
+    const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
+    r->policy = bytes >= FA__STREAM_BYTES ? FA__SM80_EVICT_LAST : leave ? FA__SM80_EVICT_FIRST : FA__SM80_EVICT_UNCHANGED;
+    return bytes < FA__STREAM_BYTES;
+}
+
+/* The most blocks of a launch, a multiple of a cluster. With more rows than that a block takes several; kernels whose
+ * blocks take one each are not used for so many. */
+#define FA__BLOCKS_MOST ((int64_t)INT32_MAX / 8 * 8)
+
+/* Vectors of 16 bytes that a row may touch. */
+static inline FA_UNUSED int64_t fa__row_vectors(int64_t cols, int element_bytes, int aligned) {
+    return (cols * element_bytes + 15) / 16 + !aligned;
+}
+
+/* Deals rows to teams of `needed` threads, or a few more; teams of lanes share blocks of `block` threads. */
+static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int block) {
+    for (r->threads = 1; r->threads < needed && r->threads < 32;) r->threads *= 2;
+    if (needed > 32) r->threads = (int)((needed + 31) / 32 * 32);
+    r->teams = r->threads <= 32 ? block / r->threads : 1;
+    for (r->team_bits = 0; 1 << r->team_bits < r->threads;) r->team_bits++;
+    r->blocks = 1;
+    r->slot_bytes = 0;
+}
+/* Whether a team of at most `most` threads holds a row in registers, `bytes` per thread; and its size, if so, and whether it is whole: of
+ * whole vectors, and `full` if that is asked for. */
+static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most, int full) {
+    int64_t needed = (fa__row_vectors(r->cols, element_bytes, aligned) * 16 + bytes - 1) / bytes;
+    if (needed > most) return 0;
+    fa__rows_teams(r, needed, most);
+    r->whole = r->even && r->cols * element_bytes % 16 == 0 && r->rows <= FA__BLOCKS_MOST;
+    if (full) r->whole &= r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
+    return 1;
+}
+/* Whether one block takes a row that is read only once; and the size of its team, if so. */
+static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int aligned) {
+    const int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned);
+    int threads = 1;
+    if (vectors > (int64_t)FA__ONCE_MOST * FA__ONCE_TEAM) return 0;
+    while (threads < 8 && 4 * threads < vectors) threads *= 2; /* neighbouring lanes read what lies together */
+    while (threads < 32 && threads * FA__ONCE_LANE_VECTORS < vectors) threads *= 2;
+    while (threads < FA__ONCE_TEAM && threads * FA__ONCE_VECTORS < vectors) threads *= 2;
+    fa__rows_teams(r, threads, FA__ONCE_LANE_BLOCK);
+    return 1;
+}
+
+/* How many blocks share a row, and what each holds of it. */
+FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
+                                    int tensors, size_t scratch) {
+    struct cudaFuncAttributes compiled;
+    int device, most, major, clusters;
+    cudaError_t error = fa__most_shared(&device, &most);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+    error = cudaFuncGetAttributes(&compiled, kernel);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
+    clusters = major >= 9 && compiled.ptxVersion >= 90 ? FA__CLUSTER_BLOCKS : 1;
+    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
+    r->threads = FA__SLOT_THREADS;
+    r->teams = 1;
+    for (r->blocks = 1;; r->blocks *= 2) {
+        bytes = (vectors + piece * r->blocks - 1) / (piece * r->blocks) * piece * 16;
+        if (r->blocks == clusters || bytes * tensors <= FA__SLOT_BYTES) break;
+    }
+    r->slot_bytes = bytes * tensors <= most - (int64_t)scratch ? (int)bytes : 0;
+    r->whole = r->even && r->cols * element_bytes == bytes * r->blocks;
+    return FA_OK;
+}
+
+FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
+                                       size_t shared_bytes, void *params, fa_stream stream) {
+    int device, most_shared;
+    cudaError_t error;
+    cudaLaunchAttribute cluster;
+    cudaLaunchConfig_t launch = {};
+    void *arguments[1] = {params};
+    if (shared_bytes > 48 * 1024) {
+        error = fa__most_shared(&device, &most_shared);
+        if (error == cudaSuccess) error = fa__reserve_shared(kernel, most_shared);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
+    }
+    launch.gridDim = dim3((unsigned)(blocks < FA__BLOCKS_MOST ? blocks : FA__BLOCKS_MOST), 1, 1);
+    launch.blockDim = dim3((unsigned)threads, 1, 1);
+    launch.dynamicSmemBytes = shared_bytes;
+    launch.stream = stream;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)clustered;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    launch.attrs = &cluster;
+    launch.numAttrs = clustered > 1;
+    error = cudaLaunchKernelExC(&launch, kernel, arguments);
+    return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
+}
+static inline FA_UNUSED fa_status fa__launch_rows(const char *name, const void *kernel, const fa__rows *r, size_t shared_bytes,
+                                                  void *params, fa_stream stream) {
+    return fa__launch_blocks(name, kernel, (r->rows + r->teams - 1) / r->teams * r->blocks, r->threads * r->teams, r->blocks,
+                             shared_bytes, params, stream);
+}
+/** @endcond */
+
+#endif

@@ -1,0 +1,61 @@
+/* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
+ * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both), FA__EVEN, whether rows
+ * are of whole vectors (FA_WHOLE 2) that are held in pieces of one (default: 0; GPU), and FA__ABREAST, how many of these a team has at a
+ * time (default: 1). */
+#if !defined(FA__EVEN)
+#define FA__EVEN 0
+#endif
+#if !defined(FA__ABREAST)
+#define FA__ABREAST 1
+#endif
+/* A name of this variant. */
+#define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
+#if !FA__HOST_PASS || FA__ARCH == FA_CPU
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _reduce)
+#include <fa/reduce.h>
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _row)
+#include <fa/row.h>
+
+typedef struct FA__LOOP(_place) {
+    FA__LOOP(_reduce_shared) * shared;
+    unsigned char *slot0;
+#if FA__LANES == 1
+    float *sums; /* of columns: a worker's */
+    int64_t pitch;
+    float *kept; /* of kernels with FA__KEEPS_FORWARD: pieces of a row that there is room for, and one more */
+    int64_t keeps;
+    float far; /* of kernels with rows_near.h: its *far */
+#endif
+} FA__LOOP(_place);
+FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
+    return place->slot0 ? place->slot0 + tensor * p->rows.slot_bytes : NULL;
+}
+#if FA__LANES == 1
+/* Sums number `which` for what the caller holds of a piece; NULL if nobody wants them. */
+FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t piece) {
+    return place->sums ? place->sums + which * place->pitch + piece * FA__LOOP(_row_LENGTH) : NULL;
+}
+#endif
+#include <fa/arch/dtype.h>
+#if !defined(FA__DIRECTIONS)
+#define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)
+#endif
+#include FA__BODY
+#else
+#if !defined(FA_BLOCKS)
+#define FA_BLOCKS 1
+#endif
+#define FA__RED(x) FA__LOOP(_reduce##x)
+#include <fa/arch/sm80/reduce_shared.h>
+#undef FA__RED
+#undef FA_BLOCKS
+#undef FA_COLS
+#undef FA_THREADS
+#undef FA_HOLD
+#undef FA_PIECES
+#undef FA_WHOLE
+#undef FA_VECTOR
+#endif
+#undef FA__DIRECTIONS
+#undef FA__EVEN
+#undef FA__ABREAST

@@ -1,0 +1,140 @@
+/**
+ * @file rows_sweep.h
+ * @brief How the rows of a sweep, whose blocks are persistent, are dealt out: by their length, their number, and the device.
+ */
+#ifndef FA_KERNEL_ROWS_SWEEP_H
+#define FA_KERNEL_ROWS_SWEEP_H
+
+#include <fa/kernel/gpu.h>
+#include <fa/kernel/rows_launch.h>
+
+/** @cond PRIVATE */
+/* A multiprocessor has room for 512 threads with 128 registers each. Of each tensor of a row of whole vectors of 16
+ * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if at least 9 of 10 threads
+ * then have work, because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
+ * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Longer rows are cut into segments.
+ * (Clusters were slower: a persistent block has one row at a time, and in each waits for the others of its cluster.) */
+#define FA__SWEEP_THREADS 512
+#define FA__SWEEP_FAST 2
+#define FA__SWEEP_EVEN 4
+#define FA__SWEEP_EVEN_FROM 16
+#define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
+/* A team has as many rows in shared memory as it takes to have so many bytes per multiprocessor in flight while one row is used. */
+#define FA__SWEEP_AHEAD (64 * 1024)
+#define FA__SWEEP_STAGES 4 /* at most */
+
+/* The warps' shares of the sums over a row, of two rows in turn. */
+typedef struct __align__(128) fa__shares {
+    float part[2][2][FA__SWEEP_THREADS / 32];
+} fa__shares;
+
+/* Rows of any kind (norm_any.h): vectors of 16 bytes of a row that a thread of a forward has, chosen so that many rows
+ * are in flight; threads of a block whose teams are lanes; blocks of a backward that fit in a multiprocessor; and rows
+ * that each of its teams has, unless there are too few. */
+#define FA__ANY_VECTORS 4
+#define FA__ANY_LANE_BLOCK 128
+#define FA__ANY_RESIDENT 2
+#define FA__ANY_ROWS 8
+/* Shared memory for so many columns, which may begin anywhere in a vector. */
+static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
+/* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A
+ * team takes a row, or the row is split. */
+FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
+    const int slot_count = r->tensors + (r->even ? 0 : results);
+    int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1); /* of a block */
+    const int64_t needed = (vectors + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
+    if (needed <= FA__SLOT_THREADS) {
+        fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
+    } else {
+        int device, most;
+        cudaError_t error = fa__most_shared(&device, &most);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+        /* A second result is no reason to have more blocks. */
+        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch);
+        if (status != FA_OK) return status;
+        const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
+        vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
+        r->team_bits = 30; /* one team */
+    }
+    r->chunk = (int)(vectors * 16 / element_bytes);
+    r->slot_bytes = fa__any_bytes(r->chunk, element_bytes);
+    *shared_bytes = scratch + (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes;
+    return FA_OK;
+}
+
+/* As many blocks as there is work for, up to what the multiprocessors have room for. */
+static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, int64_t room) {
+    const int64_t teams = (r->rows + r->teams - 1) / r->teams;
+    s->workers = room / s->segments;
+    if (s->workers < 1) s->workers = 1;
+    if (s->workers > teams) s->workers = teams;
+}
+/* `weights`: floats of every element's column that a thread keeps in shared memory; `plain`: there is one result, without dropout;
+ * `scratch`: bytes of shared memory that a sweep needs besides, and the sweep of rows of any kind. */
+FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int plain, size_t scratch,
+                                    size_t any_scratch) {
+    int device, most, all, processors;
+    cudaError_t error = fa__most_shared(&device, &most);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the properties of the device");
+    s->pitch = fa__sums_pitch(r->cols);
+    s->segments = 1;
+    s->length = r->cols;
+    r->blocks = 1;
+    const int64_t row = fa__row_vectors(r->cols, element_bytes, 1);
+    const int kept = (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
+    const int64_t warps = 32 * FA__SWEEP_EVEN; /* vectors of one */
+    const size_t even_bytes = (size_t)((row + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
+    s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && row <= FA__SWEEP_EVEN * FA__SWEEP_THREADS && even_bytes <= (size_t)most;
+    if (!s->whole) {
+        /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums.
+         * Two blocks should fit in a multiprocessor. */
+        const int slot_count = 2 * r->tensors + 1, vector = 16 / element_bytes;
+        const int64_t room = (all / 2 - 1024 < most ? all / 2 - 1024 : most) - (int64_t)any_scratch - 32 * slot_count;
+        int64_t longest = room / (slot_count * element_bytes) / 32 * 32;
+        if (longest > FA__SWEEP_THREADS * vector) longest = FA__SWEEP_THREADS * vector;
+        s->segments = (r->cols + longest - 1) / longest;
+        if (s->segments > 1) { /* equally long ones */
+            s->known = 4;
+            s->length = ((r->cols + s->segments - 1) / s->segments + vector - 1) / vector * vector;
+        }
+        fa__rows_teams(r, fa__row_vectors(s->length, element_bytes, 1), FA__ANY_LANE_BLOCK);
+        r->slot_bytes = fa__any_bytes(s->length, element_bytes);
+        const size_t rows = (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes, sums = sizeof(float) * (size_t)(s->count * vector * r->threads * r->teams);
+        s->shared_bytes = any_scratch + (rows > sums ? rows : sums);
+        int64_t resident = all / (int64_t)(s->shared_bytes + 1024), fitting = FA__ANY_RESIDENT * FA__SWEEP_THREADS / (r->threads * r->teams);
+        if (resident > fitting) resident = fitting;
+        const int64_t few = r->rows / r->teams / FA__ANY_ROWS * s->segments; /* partial sums are written and read, too */
+        resident = processors * (resident > 1 ? resident : 1);
+        fa__rows_workers(s, r, few < processors ? processors : few < resident ? few : resident);
+        return FA_OK;
+    }
+    s->pieces = FA__SWEEP_EVEN;
+    if (plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS) {
+        fa__rows_teams(r, (row + FA__SWEEP_FAST - 1) / FA__SWEEP_FAST, FA__SWEEP_LANE_BLOCK);
+        const int64_t teams = FA__SWEEP_THREADS / (r->threads * r->teams) * r->teams;
+        if (teams * row * 10 >= 9 * FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = FA__SWEEP_FAST;
+    }
+    fa__rows_teams(r, (row + s->pieces - 1) / s->pieces, FA__SWEEP_LANE_BLOCK);
+    const int threads = r->threads * r->teams;
+    r->slot_bytes = threads * s->pieces * 16;
+    s->weights_bytes = threads * s->pieces * kept;
+    scratch += (size_t)s->weights_bytes;
+    const size_t stage = (size_t)r->tensors * (size_t)r->slot_bytes;
+    /* As many blocks as the multiprocessors have room for, with as much in flight as possible. */
+    const int64_t blocks = FA__SWEEP_THREADS / threads, room = all / blocks - 1024 - (int64_t)scratch;
+    for (s->stages = 1; s->stages < FA__SWEEP_STAGES; s->stages++)
+        if ((int64_t)stage * (s->stages - 1) * blocks >= FA__SWEEP_AHEAD || (int64_t)stage * (s->stages + 1) > room ||
+            stage * (size_t)(s->stages + 1) + scratch > (size_t)most)
+            break;
+    s->shared_bytes = scratch + (size_t)s->stages * stage;
+    int64_t resident = all / (int64_t)(s->shared_bytes + 1024);
+    if (resident > blocks) resident = blocks;
+    if (resident < 1) resident = 1;
+    fa__rows_workers(s, r, processors * resident);
+    return FA_OK;
+}
+/** @endcond */
+
+#endif

@@ -1,0 +1,117 @@
+/* cpu/vector.h: exponentials, transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA.
+ * cpu/ops.h includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep
+ * its selections free of branches. */
+
+#if !defined(FA__ISA_AVX512) || FA__ISA != FA__ISA_AVX512
+/* 2^(f + 1) for |f| <= 1/2: the polynomial of fa__exp2_cpu(), or one of a term less (minimax in relative error, 9.2e-8). */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_series)(FA__CPU_OP(vec) f, const int shorter) {
+    FA__CPU_OP(vec) p = FA__CPU_OP(splat)(2.0f * (shorter ? 1.32646716e-3f : FA__EXP2_FIRST));
+#define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
+    if (shorter) {
+        FA__TERM(9.67147104e-3f) FA__TERM(5.55073355e-2f) FA__TERM(2.40222425e-1f) FA__TERM(6.93146982e-1f) FA__TERM(1.0f)
+    } else {
+        FA__EXP2_OTHERS(FA__TERM)
+    }
+#undef FA__TERM
+    return p;
+}
+/* 2^(n - 1) of what has n + 126 in its low bits. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exponent)(FA__CPU_OP(vec) shifted) {
+    return (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
+}
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_by)(FA__CPU_OP(vec) x, const int shorter) {
+    FA__IN_ORDER
+    const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
+    FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
+    return FA__CPU_OP(exp2_series)(clamped - (shifted - shift), shorter) * FA__CPU_OP(exponent)(shifted);
+}
+#endif
+
+/* 2^x as fa__exp2_cpu() has it. AVX-512 has two thirds as many operations: f = x - floor(x), the polynomial is minimax in relative
+ * error (2.1e-9) for 0 <= f < 1, and the largest error 0.89 units in the last place. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
+#if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(2.15672568e-4f);
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.24820229e-3f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(9.67379287e-3f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(5.54861799e-2f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(2.40229085e-1f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93147063e-1f));
+    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x, 0);
+#else
+    return FA__CPU_OP(exp2_by)(x, 0);
+#endif
+}
+
+/* The same with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512, and that of
+ * the result 1.9 units in the last place at most. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x, const int bounded) {
+#if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(1.86713008e-3f);
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(9.01703029e-3f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(5.57999132e-2f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(2.40164450e-1f));
+    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93151312e-1f));
+    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x, bounded);
+#else
+    (void)bounded;
+    return FA__CPU_OP(exp2_by)(x, 1);
+#endif
+}
+
+/* 1 / (1 + exp(-x)) of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself. Of a number that is
+ * large the exponential is taken of one that is not: the result is 1 in any case. NaN stays NaN. */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
+    FA__IN_ORDER
+#if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
+    return fa_cpu_inverse_2(1.0f + fa_cpu_exp2_short_2(x * -FA__LOG2_E, 0));
+#else
+    const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT), factor = FA__CPU_OP(splat)(FA__LOG2_E);
+    FA__CPU_OP(vec) minus = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), -x), shifted = FA__CPU_OP(fma)(minus, factor, shift);
+    FA__CPU_OP(vec) p = FA__CPU_OP(exp2_series)(FA__CPU_OP(fma)(minus, factor, shift - shifted), 1);
+    return FA__CPU_OP(inverse)(FA__CPU_OP(fma)(p, FA__CPU_OP(exponent)(shifted), FA__CPU_OP(splat)(1.0f)));
+#endif
+}
+
+/* column[i] = four columns, of as many rows as a vector has elements. from: element (0, 0) of rows `stride` floats
+ * apart. */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(columns)(FA__CPU_OP(vec) column[4], const float *from, int64_t stride) {
+    FA__CPU_OP(vec) a = FA__CPU_OP(pieces)(from, stride), b = FA__CPU_OP(pieces)(from + stride, stride);
+    FA__CPU_OP(vec)
+    c = FA__CPU_OP(pieces)(from + 2 * stride, stride),
+    d = FA__CPU_OP(pieces)(from + 3 * stride, stride);
+    FA__CPU_OP(vec) ab = FA__CPU_OP(low)(a, b), cd = FA__CPU_OP(low)(c, d);
+    column[0] = FA__CPU_OP(low2)(ab, cd);
+    column[1] = FA__CPU_OP(high2)(ab, cd);
+    ab = FA__CPU_OP(high)(a, b), cd = FA__CPU_OP(high)(c, d);
+    column[2] = FA__CPU_OP(low2)(ab, cd);
+    column[3] = FA__CPU_OP(high2)(ab, cd);
+}
+
+/* x[i] = 2^x[i] */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };
+    int i = 0;
+    for (; i + FA__FLOATS <= n; i += FA__FLOATS) {
+        FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(x + i);
+        *at = FA__CPU_OP(exp2)(*at);
+    }
+    for (; i < n; i++) x[i] = fa__exp2_cpu(x[i]);
+}
+
+/* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i]. shorter: by exp2_short(), for half types */
+FA__CPU_INLINE(FA__ISA)
+void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, const int wide, const int shorter) {
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };
+    int i = 0;
+    for (; i + FA__FLOATS <= n; i += FA__FLOATS) {
+        FA__CPU_OP(any) *at = (FA__CPU_OP(any) *)(s + i), *total = (FA__CPU_OP(any) *)(sum + i);
+        FA__CPU_OP(vec) factor = FA__CPU_OP(splat)(scale), add = *(const FA__CPU_OP(any) *)(offset + i);
+        FA__CPU_OP(vec)
+        weight = wide ? FA__CPU_OP(horner)(*at + add, factor, FA__CPU_OP(splat)(0.0f))
+                      : FA__CPU_OP(horner)(*at, factor, add);
+        *at = weight = shorter ? FA__CPU_OP(exp2_short)(weight, 0) : FA__CPU_OP(exp2)(weight);
+        *total += weight;
+    }
+    for (; i < n; i++) sum[i] += s[i] = fa__exp2_cpu(wide ? (s[i] + offset[i]) * scale : s[i] * scale + offset[i]);
+}

@@ -1,0 +1,285 @@
+/* sm80/reduce.h: reductions on GPUs: a thread's elements in several chains, lanes by exchange, warps and the blocks of a
+ * cluster through shared memory, which every warp then reduces for itself. */
+#include <fa/arch/sm90/cluster.h>
+#include <fa/arch/sm90/ops.h>
+
+/* Whether there may be clusters: not in code for older GPUs. */
+#if FA_BLOCKS > 1 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+#define FA__CLUSTERS 1
+#else
+#define FA__CLUSTERS 0
+#endif
+
+#include <fa/arch/sm80/reduce_shared.h>
+
+FA__FN fa_team FA__RED(_team)(int threads) {
+    fa_team team;
+    team.threads = threads <= 32 ? threads : (int)blockDim.x;
+    team.thread = threads <= 32 ? (int)threadIdx.x & (threads - 1) : (int)threadIdx.x;
+    team.block = 0;
+    team.blocks = 1;
+    team.round = team.whole = 0;
+    return team;
+}
+/* The blocks of a cluster begin when they like, and one's shared memory is there only then: all say that they are here, and
+ * that their barriers are (NAME__greet, or else the first reduction), and wait for that as late as they can. */
+#define FA__UNMET (1 << 30)
+#define FA__GREETED (1 << 29)
+FA__FN fa_team FA__RED(_cluster)(int blocks) {
+    fa_team team = FA__RED(_team)(64); /* a block, as for any number above 32 */
+#if FA__CLUSTERS
+    if (blocks > 1) {
+        team.block = fa_sm90_cluster_rank();
+        team.blocks = blocks;
+        team.thread += team.block * (int)blockDim.x;
+        team.threads *= blocks;
+        team.round = FA__UNMET;
+    }
+#endif
+    (void)blocks;
+    return team;
+}
+FA__FN void FA__RED(__greet)(fa_team *team, FA__RED(_shared) * shared) {
+#if FA__CLUSTERS
+    if (!(team->round & FA__UNMET) || team->round & FA__GREETED) return;
+    if (threadIdx.x == 0) {
+        fa_sm90_mbarrier_init(fa_sm80_shared_address(&shared->sent[0]), 1);
+        fa_sm90_mbarrier_init(fa_sm80_shared_address(&shared->sent[1]), 1);
+        fa_sm90_mbarrier_fence();
+    }
+    fa_sm90_cluster_arrive_relaxed();
+    team->round |= FA__GREETED;
+#endif
+    (void)team, (void)shared;
+}
+
+/* ---- one thread's elements ---- */
+
+enum { FA__RED(_CHAINS) = FA__CHAINS };
+#define FA__REDUCE(FIRST, STEP, FOLD)                                  \
+    float chain[FA__RED(_CHAINS)];                                     \
+    FA__UNROLL                                                         \
+    for (int c = 0; c < FA__RED(_CHAINS); c++) chain[c] = FIRST;       \
+    FA__UNROLL                                                         \
+    for (int i = 0; i < count; i++) {                                  \
+        float *part = &chain[i % FA__RED(_CHAINS)];                    \
+        STEP                                                           \
+    }                                                                  \
+    FA__UNROLL                                                         \
+    for (int c = 1; c < FA__RED(_CHAINS); c++) { FOLD }                \
+    return chain[0];
+
+FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {
+    FA__REDUCE(start, *part = fa__maxf(x[i], *part);, chain[0] = fa__maxf(chain[c], chain[0]);)
+}
+FA__FN float FA__RED(_sum_of)(const float *x, int count) {
+    FA__REDUCE(0.0f, *part += x[i];, chain[0] += chain[c];)
+}
+FA__FN float FA__RED(_dot_of)(const float *x, const float *y, int count) {
+    FA__REDUCE(0.0f, *part = fmaf(x[i], y[i], *part);, chain[0] += chain[c];)
+}
+FA__FN float FA__RED(_squares_of)(const float *x, int count, float center) {
+    FA__REDUCE(0.0f, *part = fmaf(x[i] - center, x[i] - center, *part);, chain[0] += chain[c];)
+}
+FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2) {
+    FA__REDUCE(0.0f, x[i] = fa__exp2((x[i] - base) * scale_log2); *part += x[i];, chain[0] += chain[c];)
+}
+FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float scale_log2) {
+    FA__REDUCE(0.0f, *part += fa__exp2((x[i] - base) * scale_log2);, chain[0] += chain[c];)
+}
+/* One fused operation before the exponential; what the rounding of `offset` loses is in a factor. Where that would be much,
+ * the base is subtracted before. */
+#define FA__EXP_NEAR
+FA__FN float FA__RED(__exp_chains)(float *x, int count, float offset, float scale_log2) {
+    FA__REDUCE(0.0f, x[i] = fa__exp2(fmaf(x[i], scale_log2, -offset)); *part += x[i];, chain[0] += chain[c];)
+}
+FA__FN float FA__RED(__exp_near)(float *to, const float *x, int count, float base, float scale_log2, float *factor) {
+    float offset = base * scale_log2;
+    *factor = fa__exp2(-fmaf(base, scale_log2, -offset));
+    FA__UNROLL
+    for (int i = 0; i < count; i++) to[i] = x[i];
+    if (!(fabsf(offset) < FA__OFFSET_MOST)) {
+        FA__UNROLL
+        for (int i = 0; i < count; i++) to[i] -= base;
+        offset = 0.0f, *factor = 1.0f;
+    }
+    return FA__RED(__exp_chains)(to, count, offset, scale_log2) * *factor;
+}
+#undef FA__REDUCE
+
+/* ---- warps and blocks ---- */
+
+/* The half of the shared memory whose turn it is: nobody reads it any more, because all have sent their part of the
+ * reduction in the other half, after they had read this one. */
+FA__FN float (*FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared))[FA__RED(_PARTS)] {
+#if FA__CLUSTERS
+    if (team->round & FA__UNMET) {
+        FA__RED(__greet)(team, shared);
+        fa_sm90_cluster_wait();
+        team->round = 0;
+    }
+#endif
+    team->round++;
+    return shared->part[team->round & 1];
+}
+
+/* Puts a warp's value where every warp of the team will look: in a cluster, into each block's shared memory, where its bytes
+ * are counted. (A barrier of the cluster orders all memory, and took more of the time of long rows the more blocks shared one.) */
+FA__FN void FA__RED(__publish)(float *parts, float x, const fa_team *team, FA__RED(_shared) * shared) {
+    int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
+#if FA__CLUSTERS
+    if (team->blocks > 1) {
+        float *mine = parts + team->block * ((int)blockDim.x >> 5) + warp;
+        if (lane < team->blocks) fa_sm90_send(fa_sm80_shared_address(mine), x, fa_sm80_shared_address(&shared->sent[team->round & 1]), lane);
+        return;
+    }
+#endif
+    (void)team, (void)shared;
+    if (lane == 0) parts[warp] = x;
+}
+/* Returns when all have published so many values. */
+FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int values) {
+#if FA__CLUSTERS
+    if (team->blocks > 1) {
+        uint32_t sent = fa_sm80_shared_address(&shared->sent[team->round & 1]);
+        if (threadIdx.x == 0) fa_sm90_mbarrier_expect(sent, values * (team->threads >> 5) * (int)sizeof(float));
+        fa_sm90_mbarrier_wait(sent, (team->round - 1) >> 1 & 1);
+        return;
+    }
+#endif
+    (void)team, (void)shared, (void)values;
+    fa_sm80_barrier();
+}
+/* The values that a lane collects: one, or several of a cluster. */
+#define FA__EACH_PART(i, team)                                                                     \
+    _Pragma("unroll 1") for (int i = (int)threadIdx.x & 31, more = 1; more && i < (team)->threads >> 5; \
+                             i += 32, more = FA_BLOCKS > 1)
+FA__FN float FA__RED(__collect_max)(const float *parts, const fa_team *team) {
+    float x = -INFINITY;
+    FA__EACH_PART(i, team) x = fa__maxf(parts[i], x);
+    return fa_sm80_row_max(x, 32);
+}
+
+FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
+    x = fa_sm80_row_max(x, team->threads);
+    if (team->threads <= 32) return x;
+    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__publish)(part[0], x, team, shared);
+    FA__RED(__meet)(team, shared, 1);
+    return FA__RED(__collect_max)(part[0], team);
+}
+FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
+    x = fa_sm80_row_sum(x, team->threads);
+    if (team->threads <= 32) return x;
+    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__publish)(part[0], x, team, shared);
+    FA__RED(__meet)(team, shared, 1);
+    x = 0.0f;
+    FA__EACH_PART(i, team) x += part[0][i];
+    return fa_sm80_row_sum(x, 32);
+}
+/* In a loop: nobody who needs two sums is in a hurry. */
+FA__FN void FA__RED(__lanes_sum2)(float *x, float *y, int lanes) {
+    FA__ROLL
+    for (int step = 1; step < lanes && step < 32; step *= 2)
+        *x += fa_sm80_shuffle_f32(*x, step), *y += fa_sm80_shuffle_f32(*y, step);
+}
+FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) * shared) {
+    float x = *a, y = *b;
+    FA__RED(__lanes_sum2)(&x, &y, team->threads);
+    if (team->threads > 32) {
+        float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+        FA__RED(__publish)(part[0], x, team, shared);
+        FA__RED(__publish)(part[1], y, team, shared);
+        FA__RED(__meet)(team, shared, 2);
+        x = y = 0.0f;
+        FA__EACH_PART(i, team) x += part[0][i], y += part[1][i];
+        FA__RED(__lanes_sum2)(&x, &y, 32);
+    }
+    *a = x;
+    *b = y;
+}
+
+/* Of the lanes' moments, those of all of them. An empty lane has the mean 0, which must not be in the squares. */
+FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, int lanes) {
+    float total = fa_sm80_row_sum(*count, lanes), sum = fa_sm80_row_sum(*count * *mean, lanes);
+    float middle = total > 0.0f ? sum / total : 0.0f, off = *mean - middle;
+    *squares = fa_sm80_row_sum(*count > 0.0f ? fmaf(*count * off, off, *squares) : 0.0f, lanes);
+    *count = total;
+    *mean = middle;
+}
+/* The sum over the lanes of a warp that are in the caller's team. */
+FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
+    FA__UNROLL
+    for (int step = 1; step < 32; step *= 2) { /* no branches: latency counts */
+        const float other = fa_sm80_shuffle_f32(x, step);
+        x = step < team->threads ? x + other : x;
+    }
+    return x;
+}
+/* Of the warps' moments, those of the team: sums of what is relative to the first warp's mean. With n numbers in that warp and N
+ * in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what remains. `inverse` is 1 / N if
+ * that is `known`; else *count becomes N. */
+FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
+                                   float inverse) {
+    if (team->threads <= 32) return;
+    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__publish)(part[0], *count, team, shared);
+    FA__RED(__publish)(part[1], *mean, team, shared);
+    FA__RED(__publish)(part[2], *squares, team, shared);
+    FA__RED(__meet)(team, shared, 3);
+    float first = part[1][0], total = 0.0f, sum = 0.0f, q = 0.0f;
+    if (!(fabsf(first) < INFINITY)) first = 0.0f; /* the mean is infinite, not NaN, if a number is */
+    FA__EACH_PART(i, team) {
+        float n = part[0][i], off = n > 0.0f ? part[1][i] - first : 0.0f;
+        total += n, sum += n * off, q += fmaf(n * off, off, part[2][i]);
+    }
+    float off;
+    if (known) {
+        sum = FA__RED(_lanes_sum)(sum, team), q = FA__RED(_lanes_sum)(q, team);
+        off = sum * inverse;
+    } else {
+        total = fa_sm80_row_sum(total, 32), sum = fa_sm80_row_sum(sum, 32), q = fa_sm80_row_sum(q, 32);
+        off = total > 0.0f ? sum * fa__reciprocal(total) : 0.0f;
+        *count = total;
+    }
+    *mean = first + off;
+    q -= sum * off;
+    *squares = q < 0.0f ? 0.0f : q; /* NaN remains */
+}
+FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+    FA__RED(__merge_warps)(count, mean, squares, team, shared, 0, 0.0f);
+}
+/* The same for a team of `1 / inverse` numbers. */
+FA__FN void FA__RED(__warps_moments_of)(float inverse, float count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+    FA__RED(__merge_warps)(&count, mean, squares, team, shared, 1, inverse);
+}
+FA__FN void FA__RED(_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
+    FA__RED(__lanes_moments)(count, mean, squares, team->threads);
+    FA__RED(_warps_moments)(count, mean, squares, team, shared);
+}
+
+/* 2^((max - largest) * scale), and 0 for an empty state beside another empty one. */
+FA__FN float FA__RED(__weight)(float max, float largest, float scale_log2) {
+    return max == -INFINITY ? 0.0f : fa__exp2((max - largest) * scale_log2);
+}
+FA__FN void FA__RED(_softmax)(float *max, float *sum, float scale_log2, fa_team *team, FA__RED(_shared) * shared) {
+    float own = *max, largest = fa_sm80_row_max(own, team->threads);
+    float total = fa_sm80_row_sum(*sum * FA__RED(__weight)(own, largest, scale_log2), team->threads);
+    if (team->threads > 32) {
+        float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+        FA__RED(__publish)(part[0], largest, team, shared);
+        FA__RED(__publish)(part[1], total, team, shared);
+        FA__RED(__meet)(team, shared, 2);
+        largest = FA__RED(__collect_max)(part[0], team);
+        total = 0.0f;
+        FA__EACH_PART(i, team) total += part[1][i] * FA__RED(__weight)(part[0][i], largest, scale_log2);
+        total = fa_sm80_row_sum(total, 32);
+    }
+    *max = largest;
+    *sum = total;
+}
+#undef FA__EACH_PART
+#undef FA__CLUSTERS
+#undef FA__UNMET
+#undef FA__GREETED

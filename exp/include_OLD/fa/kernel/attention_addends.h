@@ -1,0 +1,44 @@
+/* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile of half types, in the schedule for
+ * every GPU: loaded before the tile's products, eight halves at a time, with the keys in an order that allows it
+ * (FA__BY_EIGHT): the lanes of a load are in eight rows, and 4 bytes for each lane take as long as 16. The hook itself
+ * would load only when it has the score, and stall. */
+typedef struct FA__LOOP(_addends) {
+    uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) / 2]; /* by rows, two to a word */
+} FA__LOOP(_addends);
+
+/* Whether all loads of eight halves are aligned. */
+FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p) {
+    const fa_attention_args *a = &p->args;
+    return (uintptr_t)a->bias % 16 == 0 && (a->bias_stride_batch | a->bias_stride_head | a->bias_stride_query) % 8 == 0;
+}
+
+/* Starts loading the addends of the tile whose first key is key0; all of its keys exist. */
+FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, fa_box box, int key0, int thread) {
+    const fa_attention_args *a = &p->args;
+    int first = key0 + FA__LOOP(_qk_col)(thread, 0);
+    const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    const void *from[FA__LOOP(_qk_ROWS)];
+    FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        int query = fa__min(box.queries.begin + FA__LOOP(_qk_row)(thread, r), box.queries.end - 1);
+        from[r] = fa__row_address(head + query * a->bias_stride_query + first);
+    }
+    FA__UNROLL
+    for (int c = 0; c < FA__LOOP(_qk_COLS); c += 8) {
+        int offset = FA__LOOP(_qk_col_offset)(c);
+        FA__UNROLL
+        for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
+            fa_sm80_load16(addends->x + (r * FA__LOOP(_qk_COLS) + c) / 2, (const uint16_t *)from[r] + offset);
+    }
+}
+
+/* s = s * scale + addends, in the columns from `first` up to `last`. */
+FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s, float scale, int first, int last) {
+    FA__UNROLL
+    for (int c = first; c < last; c++) FA__UNROLL
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
+        float *x = &s[FA__LOOP(_qk_AT)(r, c)], low, high;
+        fa_sm80_unpack(&low, &high, addends->x[(r * FA__LOOP(_qk_COLS) + c) / 2], FA_DTYPE);
+        *x = FA__OP(fma)(*x, scale, c % 2 ? high : low);
+    }
+}

@@ -1,0 +1,240 @@
+/* attention_cpu_worker.h: the schedule of the forward on one core, for the instruction set FA__ISA.
+ *
+ * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is
+ * brought into the core's cache once, as floats (for AMX as FA_BF16), for all blocks of the group that the mask lets see it; S lives in the
+ * L1 cache between its product, the softmax and the next product. A core computes as it loads: there is
+ * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
+
+#define FA__WIDE 1
+#include <fa/kernel/attention_parts.h>
+
+/* A block of queries. */
+typedef struct FA__LOOP(_rows) {
+    FA__LOOP(_qtile_tile) q;
+    FA__LOOP(_pv_acc) o;
+    FA__LOOP(_softmax_state) state;
+} FA__LOOP(_rows);
+
+typedef struct FA__LOOP(_shared) {
+    FA__LOOP(_ktile_tile) k;
+    FA__LOOP(_vtile_tile) v;
+    FA__LOOP(_qk_acc) s;
+    FA__LOOP(_rows) rows[FA__GROUP];
+} FA__LOOP(_shared);
+
+/* ---- scores: hook, mask and the end of the sequence ---- */
+
+#if FA__HAS_MASK || FA__HAS_SCORE
+/* Rows `first` to `end` of the block; at.query, at.key and at.distance are set here. Hooks see neither a query nor a
+ * key beyond the end. */
+FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end,
+                                   int hooked, int masked, int few) {
+    int cols = box.keys.end - box.keys.begin;
+    float distance[FA_BLOCK_M]; /* of the first key */
+    for (int r = 0; r < FA_BLOCK_M; r++)
+        distance[r] = (float)(box.keys.begin - box.queries.begin - r - fa__shift(&p->args));
+    for (int c = 0; c < cols; c++, s += FA_BLOCK_M)
+        for (int r = first; r < end; r++) {
+            float x = s[r];
+            at.query = box.queries.begin + r;
+            at.key = box.keys.begin + c;
+            at.distance = distance[r] + (float)c;
+#if FA__HAS_SCORE
+            at.checked = !!(FA__SCORE_NEEDS);
+            if (hooked) x = FA__SCORE_OF(p, x, at);
+#endif
+#if FA__HAS_MASK
+            at.checked = !!(FA__MASK_NEEDS);
+            if (masked) x = FA__CAT(FA_MASK, _keep)(FA__USER(p), at) ? x : -INFINITY;
+#endif
+            s[r] = x;
+            if (few) __asm__ volatile(""); /* not worth the time to compile a vectorised copy */
+        }
+    (void)hooked, (void)masked;
+}
+#endif
+
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
+/* Prefetches the bias of a tile, which comes from far away, row by row: it arrives while Q K^T is computed, in the L2
+ * cache, since the L1 cache has no room for it beside S and the product. */
+FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
+    const fa_attention_args *a = &p->args;
+    const FA__ELEMENT *bias =
+        (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    for (int row = box.queries.begin; row < box.queries.end; row++)
+        for (int key = box.keys.begin; key < box.keys.end; key += 64 / (int)sizeof *bias)
+            __builtin_prefetch(bias + row * a->bias_stride_query + key, 0, 2);
+}
+
+/* The hook fa_bias for whole vectors of rows: rows of the bias lie across them, so that a loop over the hook would gather. */
+FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__PIECE = FA_BLOCK_N <= 64 ? FA_BLOCK_N : FA_BLOCK_N % 64 ? 16 : 64 }; /* columns at once */
+    const fa_attention_args *a = &p->args;
+    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch +
+                              box.head * a->bias_stride_head + box.queries.begin * a->bias_stride_query +
+                              box.keys.begin;
+    const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(p->scale);
+    for (int row = 0; row < rows; row += FA__FLOATS, bias += FA__FLOATS * a->bias_stride_query)
+        for (int first = 0; first < FA_BLOCK_N; first += FA__PIECE) {
+#if FA__IS_HALF
+            float from[FA__FLOATS * FA__PIECE];
+            for (int r = 0; r < FA__FLOATS; r++)
+                for (int c = 0; c < FA__PIECE; c += 8)
+                    FA__LOOP(_ktile__widen8)(from + r * FA__PIECE + c, bias + r * a->bias_stride_query + first + c);
+            const int64_t stride = FA__PIECE;
+#else
+            const float *from = bias + first;
+            const int64_t stride = a->bias_stride_query;
+#endif
+            for (int c = 0; c < FA__PIECE; c += 4) {
+                FA__CPU_OP(vec) column[4];
+                FA__CPU_OP(columns)(column, from + c, stride);
+                for (int i = 0; i < 4; i++) {
+                    FA__CPU_OP(vec) *at = (FA__CPU_OP(vec) *)(s + (first + c + i) * FA_BLOCK_M + row);
+                    *at = FA__CPU_OP(horner)(*at, scale, column[i]);
+                }
+            }
+        }
+}
+#endif
+
+/* The scores of a tile; those beyond the end of the keys are masked. */
+FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int masked) {
+    int cols = box.keys.end - box.keys.begin;
+#if FA__HAS_MASK || FA__HAS_SCORE
+    if (FA__HAS_SCORE || masked) {
+        int rows = box.queries.end - box.queries.begin, whole = rows & ~15; /* of these, vectors without a remainder */
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
+        if (cols < FA_BLOCK_N) whole = 0;
+        FA__LOOP(_add_bias)(s, p, box, whole);
+        if (masked) FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 0, masked, 0);
+#else
+        FA__LOOP(_modify_rows)(s, p, at, box, 0, whole, 1, masked, 0);
+#endif
+        if (whole < rows) {
+            __asm__("" : "+r"(rows)); /* or the few rows would be unrolled */
+            FA__LOOP(_modify_rows)(s, p, at, box, whole, rows, 1, masked, 1);
+        }
+    }
+#else
+    (void)p, (void)at, (void)masked;
+#endif
+    for (int i = cols * FA_BLOCK_M; i < FA_BLOCK_N * FA_BLOCK_M; i++) s[i] = -INFINITY;
+}
+
+/* ---- the schedule ---- */
+
+/* One query block meets one tile of keys. */
+FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared,
+                            FA__LOOP(_rows) * rows, fa_tile_class of) {
+    float alpha[FA_BLOCK_M];
+#if FA__SCORE_NEEDS == FA__NEED_BIAS
+    FA__LOOP(_prefetch_bias)(p, box);
+#endif
+    FA__LOOP(_qk_product)(&shared->s, &rows->q, &shared->k, 0);
+    if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(shared->s.x, p, at, box, 1);
+    else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);
+    if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha))
+        FA__LOOP(_pv_scale_rows)(&rows->o, alpha);
+    FA__LOOP(_pv_a) weights;
+    FA__LOOP(_pv_pack)(&weights, shared->s.x);
+    FA__LOOP(_pv_mma)(&rows->o, &weights, &shared->v, 0);
+}
+
+/* Block number `i` of `box`, of FA_BLOCK_M queries. */
+FA__FN fa_box FA__LOOP(_block)(fa_box box, int i) {
+    box.queries.begin += i * FA_BLOCK_M;
+    box.queries.end = fa__min(box.queries.begin + FA_BLOCK_M, box.queries.end);
+    return box;
+}
+
+FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared) {
+    const fa_attention_args *a = &p->args;
+    FA__LOOP(_view) view;
+    FA__LOOP(_open)(&view, p, box);
+    fa_block q_block = view.q, k_block = view.k, v_block = view.v, o_block = view.o;
+    fa_index at = view.at;
+    int blocks = FA__GROUP == 1 ? 1 : (box.queries.end - box.queries.begin + FA_BLOCK_M - 1) / FA_BLOCK_M;
+
+    for (int i = 0; i < blocks; i++) {
+        FA__LOOP(_rows) *rows = &shared->rows[i];
+        q_block.row = box.queries.begin + i * FA_BLOCK_M;
+        FA__LOOP(_qtile_load)(&rows->q, q_block, 0);
+        if (p->negate)
+            FA__LOOP(_qtile_negate)(&rows->q, 0); /* a negative scale: the exponent's factor stays positive */
+        FA__LOOP(_pv_zero)(&rows->o);
+        FA__LOOP(_softmax_init)(&rows->state);
+    }
+
+    fa_range tiles = FA__LOOP(_tiles)(p, box);
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+    fa__ids of_queries[FA__GROUP];
+    for (int i = 0; i < blocks; i++)
+        if (tiles.begin < tiles.end) of_queries[i] = fa__ids_of(fa__document_queries(box), FA__LOOP(_block)(box, i).queries);
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+    fa__spans of_queries[FA__GROUP];
+    for (int i = 0; i < blocks; i++)
+        if (tiles.begin < tiles.end) of_queries[i] = fa__spans_of(fa__span_rows_of(box), FA__LOOP(_block)(box, i).queries);
+#elif FA__MASK_IS_OWN /* whose class of a tile may not tell what its keys do */
+    fa_range seen[FA__GROUP];
+    for (int i = 0; i < blocks; i++) seen[i] = FA__ATTN(__keys)(p, FA__LOOP(_block)(box, i));
+#endif
+    for (int tile = tiles.begin; tile < tiles.end; tile++) {
+        fa_tile_class of[FA__GROUP];
+        int visited = 0;
+        box.keys.begin = tile * FA_BLOCK_N;
+        box.keys.end = a->seqlen_k - box.keys.begin < FA_BLOCK_N ? a->seqlen_k : box.keys.begin + FA_BLOCK_N;
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+        const fa__ids of_keys = fa__ids_of(fa__document_keys(box), box.keys);
+#endif
+        for (int i = 0; i < blocks; i++) {
+            fa_box part = FA__LOOP(_block)(box, i);
+#if FA__MASK_NEEDS & FA__NEED_DOCUMENT
+            of[i] = FA__ATTN(__class)(&part, of_queries[i], of_keys);
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+            of[i] = FA__ATTN(__class)(&part, of_queries[i]);
+#elif FA__MASK_IS_OWN
+            of[i] = box.keys.end > seen[i].begin && box.keys.begin < seen[i].end ? FA__ATTN(__class)(p, &part) : FA_EMPTY;
+#else
+            of[i] = FA__HAS_MASK ? FA__ATTN(__class)(p, &part) : FA_FULL;
+#endif
+            visited |= of[i] != FA_EMPTY;
+        }
+        if (!visited) continue;
+        k_block.row = v_block.row = box.keys.begin;
+        FA__LOOP(_ktile_load)(&shared->k, k_block, 0);
+        FA__LOOP(_vtile_load)(&shared->v, v_block, 0);
+        for (int i = 0; i < blocks; i++)
+            if (of[i] != FA_EMPTY) FA__LOOP(_step)(p, at, FA__LOOP(_block)(box, i), shared, &shared->rows[i], of[i]);
+    }
+
+    for (int i = 0; i < blocks; i++) {
+        FA__LOOP(_rows) *rows = &shared->rows[i];
+        float inverse[FA_BLOCK_M], lse[FA_BLOCK_M];
+        o_block.row = box.queries.begin + i * FA_BLOCK_M;
+        FA__LOOP(_softmax_finish)(&rows->state, p->scale_log2 * FA__LN_2, inverse, lse);
+        FA__LOOP(_pv_normalize)(&rows->o, inverse);
+        FA__LOOP(_otile_store)((FA__LOOP(_otile_tile) *)&rows->o, o_block, 0); /* the same layout (cpu/mma.h, NAME_to_tile()) */
+        int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
+        if (a->lse)
+            memcpy(a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
+    }
+}
+
+/* A thread's share of the work. */
+static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
+    const FA__PARAMS p =
+        *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers keep out of loops over hooks */
+    FA__LOOP(_shared) shared;
+#if defined(FA__AMX)
+    fa_cpu_amx_begin();
+#endif
+    for (int64_t item; (item = fa__job_next(job)) >= 0;)
+        FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, (uint32_t)item, job->group * FA_BLOCK_M), &shared);
+#if defined(FA__AMX)
+    fa_cpu_amx_end();
+#endif
+}
+#undef FA__LOOP
+#undef FA__VARIANT
+#undef FA__ISA

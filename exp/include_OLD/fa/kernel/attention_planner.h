@@ -1,0 +1,231 @@
+/* attention_planner.h: the tile scheduler of sm_90a: a warp that runs ahead of all others, and writes a note for each tile of keys that a query block sees. */
+
+#include <fa/kernel/attention_walk.h>
+
+/* What the planner remembers of a batch's documents. */
+typedef struct FA__LOOP(_memory) {
+    FA__LOOP(_shared) * shared;
+#if FA__REMEMBERS
+    fa__ids of_queries; /* of the block */
+    int batch;          /* the one whose tiles are remembered */
+    uint32_t known;     /* which of a lane's tiles are, one of each 32 */
+#endif
+} FA__LOOP(_memory);
+
+#if FA__REMEMBERS
+FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int lane) {
+    return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
+}
+
+/* The ids of a few tiles from number `first` on, the first's for lane `to`, the next one's for the lane after it, and so on. All lanes look at a tile's
+ * ids side by side; a lane by itself would read them far apart. */
+enum { FA__LOOP(_at_once) = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
+FA__FN fa__ids FA__LOOP(_ids_of_few)(const FA__PARAMS *p, fa_box box, int first, int to, int lane) {
+    const int last = p->args.seqlen_k - 1, last_tile = last / FA_BLOCK_N;
+    fa__ids of[FA__LOOP(_at_once)], own = {0, 0};
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_at_once); i++)
+        of[i] = FA__LOOP(_ids_of_lane)(fa__document_keys(box), fa__min(first + i, last_tile) * FA_BLOCK_N, last, FA_BLOCK_N, lane);
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_at_once); i++) {
+        of[i] = FA__LOOP(_ids_of_warp)(of[i]);
+        if (to + i == lane) own = of[i];
+    }
+    return own;
+}
+
+/* How many tiles _learn() looks at: all that can be remembered, or none if 32 at once are all. */
+FA__FN int FA__LOOP(_tiles_learnt)(const FA__PARAMS *p) {
+    const int tiles = fa__min((p->args.seqlen_k - 1) / FA_BLOCK_N + 1, FA__LOOP(_known));
+    return tiles > FA__LANES ? tiles : 0;
+}
+
+/* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side. Its planner by itself would wait
+ * for memory again and again, and all others for it. Of few tiles that takes no longer. */
+FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int warp, int lane) {
+    enum { FA__WORKERS = FA__LOOP(_threads) / FA__LANES / FA__LOOP(_teams) };
+    const int tiles = FA__LOOP(_tiles_learnt)(&launch->p);
+    FA__LOOP(_course) course = {team, team, 0, 0};
+    if (tiles == 0 || team >= launch->order.teams) return;
+    const fa_box box = FA__LOOP(_next_block)(&launch->p, &launch->order, &course);
+    if (warp == FA__WORKERS - 1) shared->of_first_queries = FA__LOOP(_ids_of_queries)(box, lane);
+    FA__ROLL
+    for (int first = warp * FA__LOOP(_at_once); first < tiles; first += FA__WORKERS * FA__LOOP(_at_once)) {
+        const fa__ids of = FA__LOOP(_ids_of_few)(&launch->p, box, first, 0, lane);
+        if (lane < FA__LOOP(_at_once) && first + lane < tiles) shared->ids[first + lane] = of;
+    }
+}
+#endif
+
+/* Begins a block. */
+FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int lane) {
+#if FA__REMEMBERS
+    const int learnt = memory->batch < 0 ? FA__LOOP(_tiles_learnt)(p) : 0;
+    if (learnt) {
+        memory->of_queries = memory->shared->of_first_queries;
+        memory->known = (2u << (learnt - 1) / FA__LANES) - 1;
+    } else {
+        memory->of_queries = FA__LOOP(_ids_of_queries)(box, lane);
+        if (box.batch != memory->batch) memory->known = 0;
+    }
+    memory->batch = box.batch;
+#else
+    (void)memory, (void)p, (void)box, (void)lane;
+#endif
+}
+
+#if FA__REMEMBERS
+/* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query block, by the
+ * planner, while all others wait for it: so each lane remembers those of its tiles, in shared memory; a bit for 32 tiles tells
+ * whether it does. */
+FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
+    const int word = first / FA__LANES, last_tile = (p->args.seqlen_k - 1) / FA_BLOCK_N;
+    fa__ids own = {0, 0};
+    if (first < FA__LOOP(_known) && memory->known >> word & 1) return memory->shared->ids[first + lane];
+    FA__ROLL
+    for (int i = 0; i < FA__LANES && first + i <= last_tile; i += FA__LOOP(_at_once)) {
+        const fa__ids of = FA__LOOP(_ids_of_few)(p, box, first + i, i, lane);
+        if (lane >= i) own = of; /* and what comes later replaces it */
+    }
+    if (first < FA__LOOP(_known)) {
+        memory->shared->ids[first + lane] = own;
+        memory->known |= 1u << word;
+    }
+    return own;
+}
+
+/* Whether any query of the block has the id of a key of a tile: lanes have the keys' ids. */
+FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
+    enum { FA__EACH = (FA_BLOCK_N + FA__LANES - 1) / FA__LANES };
+    const int *ids_q = fa__document_queries(box) + box.queries.begin, *ids_k = fa__document_keys(box), queries = box.queries.end - box.queries.begin;
+    int id[FA__EACH], shares = 0;
+    FA__UNROLL
+    for (int i = 0; i < FA__EACH; i++) id[i] = fa__load_int(ids_k + fa__min(tile * FA_BLOCK_N + fa__min(i * FA__LANES + lane, FA_BLOCK_N - 1), p->args.seqlen_k - 1));
+    FA__ROLL
+    for (int query = 0; query < queries; query++) {
+        const int of_query = fa__load_int(ids_q + query);
+        FA__UNROLL
+        for (int i = 0; i < FA__EACH; i++) shares |= id[i] == of_query;
+    }
+    return FA__OP(any)(shares);
+}
+#elif FA__MASK_NEEDS & FA__NEED_SPAN
+/* Whether any query of the block sees a key of a tile: lanes have the queries' spans. */
+FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
+    const fa__span_rows rows = fa__span_rows_of(box);
+    const fa_range keys = FA__LOOP(_keys_of_tile)(p, tile);
+    int sees = 0;
+    FA__ROLL
+    for (int i = 0; i < FA_BLOCK_M; i += FA__LANES)
+        sees |= fa__span_meets(fa__span_of(rows, fa__min(box.queries.begin + i + lane, box.queries.end - 1)), keys);
+    return FA__OP(any)(sees);
+}
+#endif
+
+/* The class of a lane's tile, of the 32 that come next in the walk. */
+FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
+    const int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
+#if FA__REMEMBERS || FA__MASK_NEEDS & FA__NEED_SPAN
+    int of = FA_EMPTY;
+    box.keys = FA__LOOP(_keys_of_tile)(p, tile);
+#if FA__REMEMBERS /* the walk over the keys of a document mask always begins at tile 0 */
+    const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->word, lane);
+    if (i < walk->count) {
+        of = FA__MASK_NEEDS & FA__WITH_CAUSAL ? fa_causal_tile(NULL, box) : FA_FULL;
+        const int by_ids = fa__ids_range_class(memory->of_queries, of_keys);
+        if (of != FA_EMPTY) of = by_ids < 0 ? by_ids : fa__class_and((fa_tile_class)of, (fa_tile_class)by_ids);
+    }
+#else
+    (void)memory;
+    if (i < walk->count) of = fa__lies_in(box.keys, walk->seen_by_all) ? FA_FULL : -1; /* some query may see each of the walk's tiles */
+#endif
+    for (uint32_t unsure = FA__OP(ballot)(of < 0); unsure; unsure &= unsure - 1) {
+        const int other = FA__OP(lowest_bit)(unsure), sees = FA__LOOP(_sees)(p, box, FA__LOOP(_walk_tile)(walk, walk->word + other), lane);
+        if (lane == other) of = sees ? FA_PARTIAL : FA_EMPTY;
+    }
+    return (fa_tile_class)of;
+#else
+    (void)memory;
+    return i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
+#endif
+}
+
+/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no
+ * mask, if there is one among the 32 that are looked at: consumers have most to do there, and rows that see nothing of their
+ * first tile would be weighed twice in the next one. */
+FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
+#if FA__HAS_MASK
+    while (!walk->visit) {
+        walk->word += FA__LANES;
+        if (walk->word >= walk->count) return -1;
+        int tile = FA__LOOP(_walk_tile)(walk, walk->word + lane);
+        fa_tile_class of = FA__LOOP(_judge)(memory, walk, p, box, lane);
+        walk->visit = FA__OP(ballot)(of != FA_EMPTY);
+        walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
+    }
+    if (FA__LINES || !first || !(walk->visit & walk->full)) first = -1;
+    else first = FA__OP(lowest_bit)(walk->visit & walk->full);
+    if (first >= 0) walk->visit ^= 1u << first;
+    int tile = first < 0 ? FA__LOOP(_walk_take)(walk) : FA__LOOP(_walk_tile)(walk, walk->word + first), full = first >= 0 || !walk->masked;
+#else
+    (void)memory, (void)first, (void)lane;
+    int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
+    walk->word++;
+    if (i >= walk->count) return -1;
+    int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
+#endif
+    (void)box;
+#if FA__COLUMNS == FA__NEED_ALIBI
+    full = full && !FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N);
+#endif
+    return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
+}
+
+/* Writes the notes, in order: for each query block of the team whose number that is, one for each tile that the mask leaves. */
+FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int lane) {
+    const FA__PARAMS *p = &launch->p;
+    FA__LOOP(_course) course = {team, team, 0, 0};
+    FA__LOOP(_place) at = {0, 0};
+    FA__LOOP(_walk) walk;
+    FA__LOOP(_memory) memory;
+    memory.shared = shared;
+#if FA__REMEMBERS
+    memory.batch = -1;
+#endif
+    for (uint32_t count = 0;; count++) {
+        const fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
+        const int end = box.batch < 0;
+        int word = -1; /* the note that is written next, once it is known whether the block has another one */
+        if (!end) {
+            FA__LOOP(_recall)(&memory, p, box, lane);
+            FA__LOOP(_walk_start)(&walk, p, box, lane);
+        }
+        int first = 1;
+        FA__ROLL
+        do { /* one call of _walk_next(), in which masks are inlined (or two, FA__PLANS_TWICE) */
+            int next = end ? -1 : FA__LOOP(_walk_next)(&walk, &memory, p, box, first, lane);
+            if (first) {
+                first = 0;
+                if (lane == 0) {
+                    FA__LOOP(_block) block = {box.batch, box.head, box.head_kv, box.queries.begin};
+                    shared->block[count % FA__LOOP(_blocks)] = block;
+                }
+                word = end ? FA__LOOP(_end) : next | FA__LOOP(_first);
+                if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
+                    word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);
+                if (next >= 0) {
+                    if (!FA__PLANS_TWICE) continue;
+                    next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
+                }
+            }
+            FA__LOOP(_wait_empty)(shared->of_notes, at);
+            if (lane == 0) {
+                shared->note[at.slot] = next < 0 ? word | FA__LOOP(_last) : word;
+                fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));
+            }
+            FA__LOOP(_advance)(&at, FA__LOOP(_notes));
+            word = next;
+        } while (word >= 0);
+        if (end) return;
+    }
+}

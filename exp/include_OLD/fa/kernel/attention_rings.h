@@ -1,0 +1,110 @@
+/* attention_rings.h: what the warps of a team of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for
+ * each direction, and the notes and blocks by which the planner tells the others what these hold. */
+enum {
+    FA__LOOP(_groups) = FA__GROUPS,
+    FA__LOOP(_known) = FA__TEAMS > 1 ? 1024 : 192, /* tiles of keys of which the planner remembers something */
+    FA__LOOP(_teams) = FA__TEAMS,
+    FA__LOOP(_threads) = 128 * (FA__LOOP(_teams) * FA__LOOP(_groups) + 1),
+    FA__LOOP(_most) = 227 / FA__TEAMS * 1024, /* bytes of shared memory */
+    FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
+    FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
+    FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
+    /* Small data: barriers, notes and blocks, 1,132 bytes at most, aligned to 128; columns; what the planner remembers. */
+    FA__LOOP(_small) = 1152 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
+                       (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
+    /* Bytes that are needed; and with a bias. */
+    FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
+#if FA__BIAS_TILES
+    FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_tile_BYTES) <= FA__LOOP(_most) ? 2 : 1,
+    FA__LOOP(_taken) = FA__LOOP(_least) + FA__LOOP(_bias_stages) * FA__LOOP(_bias_tile_BYTES),
+#else
+    FA__LOOP(_taken) = FA__LOOP(_least),
+#endif
+    /* Where there is room, the copy engine writes O from shared memory, as many panels of 64 columns at once as fit. */
+    FA__LOOP(_spare) = FA__LOOP(_taken) < FA__LOOP(_most) ? FA__LOOP(_most) - FA__LOOP(_taken) : 0,
+    FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
+    FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
+    /* Where there is more room, Q of the next block is loaded before this block is done. */
+    FA__LOOP(_q_stages) = FA__LOOP(_spare) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
+    FA__LOOP(_fit) = (FA__LOOP(_spare) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
+    FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
+    FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
+    FA__LOOP(_blocks) = 32, /* more than there can be from the block being finished to the one being planned */
+    FA__LOOP(_masked) = 1,
+    FA__LOOP(_last) = 2,
+    FA__LOOP(_first) = 4,
+    FA__LOOP(_end) = 8,
+    FA__LOOP(_note_bits) = 4,
+    FA__LOOP(_turns) = FA__TURNS,
+    FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
+};
+
+/* A barrier for each direction: a buffer is full, a buffer is empty again. */
+typedef struct FA__LOOP(_pair) {
+    uint64_t full, empty;
+} FA__LOOP(_pair);
+
+/* A block of queries, of which all warpgroups of a team have a part. */
+typedef struct FA__LOOP(_block) {
+    int batch, head, head_kv, query; /* batch is -1 after the last block */
+} __attribute__((__aligned__(16))) FA__LOOP(_block);
+
+typedef struct FA__LOOP(_shared) {
+#if FA__COLUMNS
+    /* First the columns that are the same for all tiles, then those of each tile of K. They are at the beginning
+     * because compute-sanitizer counts bytes that wgmma reads twice as twice as many. */
+    uint4 rows[FA__LOOP(_column_rows)] __attribute__((__aligned__(128)));
+#endif
+    FA__LOOP(_qtile_tile) q[FA__LOOP(_groups)][FA__LOOP(_q_stages)]; /* each warpgroup's own */
+    FA__LOOP(_ktile_tile) k[FA_STAGES];
+    FA__LOOP(_vtile_tile) v[FA_STAGES];
+#if FA__BIAS_TILES
+    unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((__aligned__(1024)));
+#endif
+    /* Where panels of O wait for the copy engine. */
+    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((__aligned__(1024)));
+    FA__LOOP(_pair)
+    of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
+#if FA__BIAS_TILES
+    FA__LOOP(_pair) of_bias[FA__LOOP(_bias_stages)];
+#endif
+    FA__LOOP(_block) block[FA__LOOP(_blocks)];
+    /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
+     * of its block; there are no more. */
+    int note[FA__LOOP(_notes)];
+#if FA__CURVED
+    int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */
+#endif
+#if FA__REMEMBERS
+    fa__ids ids[FA__LOOP(_known)], of_first_queries;
+#endif
+} FA__LOOP(_shared);
+
+/* The producer arrives once at `full`, and `readers` at `empty`. */
+FA__FN void FA__LOOP(_init_pair)(FA__LOOP(_pair) * pair, int readers) {
+    fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->full), 1);
+    fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->empty), readers);
+}
+
+FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)) * FA_BLOCK_N; }
+
+/* A place in a ring of buffers, and the parity of the phase in which it is full. */
+typedef struct FA__LOOP(_place) {
+    int slot, phase;
+} FA__LOOP(_place);
+FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int count) {
+    at->slot++;
+    if (at->slot == count) {
+        at->slot = 0;
+        at->phase ^= 1;
+    }
+}
+FA__FN void FA__LOOP(_wait_full)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
+    fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].full), at.phase);
+}
+FA__FN void FA__LOOP(_wait_empty)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
+    fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].empty), at.phase ^ 1);
+}
+FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
+    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].empty));
+}

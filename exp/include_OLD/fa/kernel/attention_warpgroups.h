@@ -1,0 +1,505 @@
+/* attention_warpgroups.h: the forward for sm_90a: warps that plan and load, warpgroups that multiply (after
+ * FlashAttention-3, Shah et al., arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
+ *
+ * One thread block stays on each multiprocessor. It is a team, or two that share nothing but the multiprocessor
+ * (FA__TEAMS), and each team works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner, runs ahead
+ * and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or last of its
+ * block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V into rings of
+ * buffers. One to three consumer warpgroups take 64 queries each and read the same tiles.
+ *
+ * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
+ * P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between blocks: S'
+ * then belongs to the next block, whose Q was loaded while this one was computed, and the copy engine writes O under the next products.
+ *
+ * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
+ * warp, and no product, nor, while it runs, a definition of its registers, under a condition. So the very first step multiplies a P
+ * and V that do not exist, and drops the result. */
+
+#define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
+#define FA__LOADER FA_TMA
+
+#include <fa/kernel/attention_warpgroups_choices.h>
+
+/* A warpgroup works on its own: 64 queries, four warps. */
+#define FA__WORKER_M 64
+#define FA__LEAVING_M 16 /* rows of O that a warp writes */
+#undef FA_WARPS
+#define FA_WARPS 4
+#include <fa/kernel/attention_parts.h>
+#include <fa/kernel/attention_scores.h>
+#if FA__BIAS_TILES
+#include <fa/kernel/attention_bias_tiles.h>
+#endif
+#if FA__COLUMNS
+#include <fa/kernel/attention_columns.h>
+#endif
+
+#include <fa/kernel/attention_rings.h>
+#include <fa/kernel/attention_order.h>
+
+/* What a launch is given: parameters, maps of the tensors, and the order. */
+typedef struct FA__LOOP(_launch) {
+    fa_tensor_map q, k, v, o;
+#if FA__BIAS_TILES
+    fa_tensor_map bias;
+    int bias_comes; /* by the copy engine */
+#endif
+    FA__PARAMS p;
+    FA__LOOP(_order) order;
+} FA__LOOP(_launch);
+
+/* ---- the producers: a warp that plans, and a thread (a whole warp with key biases) that loads ---- */
+
+#include <fa/kernel/attention_planner.h>
+#include <fa/kernel/attention_producers.h>
+
+/* ---- a consumer: a warpgroup ---- */
+
+/* What a warpgroup knows. The arrays lie in registers. */
+typedef struct FA__LOOP(_consumer) {
+    const FA__PARAMS *p;
+    const fa_tensor_map *to; /* of O */
+    FA__LOOP(_shared) * shared;
+    int thread, group;
+    int turns; /* the named barrier of the team's first warpgroup; `group` is its number in the team */
+    uint32_t base, q_places, k_places, v_places; /* an address, and places (fa/mma.h), in units of 16 bytes: kept because they would be derived again in every step */
+    FA__LOOP(_place) current, next;              /* rings: the tile whose weights are ready, and the one after it */
+    int note, coming;                            /* their notes; coming is not known while the current tile is the last of its block */
+    int q_slot;                                  /* where Q of the latest block is */
+    int next_note;                               /* where it is in the ring of notes */
+    int blocks;                                  /* how many have been read */
+    int begun, summed;                           /* there is a current tile; O holds some of its block */
+    FA__LOOP(_qk_acc) s;
+    FA__LOOP(_pv_acc) o;
+    FA__LOOP(_pv_a) weights;
+    FA__LOOP(_softmax_state) state; /* without the current tile's sum */
+    float sum[FA__LOOP(_qk_ROWS)];
+    int far;   /* a maximum of the current tile's block is large (FA__FAR_KEPT) */
+    int rough; /* the latest block has tiles that are not smooth (FA__SMOOTH) */
+#if FA__COLUMNS == FA__NEED_ALIBI
+    FA__LOOP(_columns) columns; /* of the latest block */
+#endif
+#if FA__COLUMNS
+    uint32_t rows; /* the address of the additional columns */
+#endif
+#if FA__BIAS_TILES
+    int bias_comes;
+    FA__LOOP(_place) bias; /* ring */
+#endif
+} FA__LOOP(_consumer);
+
+/* The address of a barrier. */
+#define FA__BARRIER(c, of, slot, which) \
+    ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
+     (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
+
+/* The block that is `back` blocks before the latest, from this warpgroup's first query on. */
+FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
+    const fa_attention_args *a = &c->p->args;
+    FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
+    fa_range queries = {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)};
+    fa_range keys = {0, a->seqlen_k};
+    fa_box box = {a, block.batch, block.head, block.head_kv, queries, keys};
+    return box;
+}
+
+/* The next tile's note, which is valid once the tile has landed; and taking it, which does not free its place: that is given back with the tile's V. */
+FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
+/* The note if the tile is known to be there. (Without a branch, on either side of which the assembler would stay.) */
+FA__FN int FA__LOOP(_note_if)(const FA__LOOP(_consumer) * c, int there) {
+    return fa_sm90_load_if(c->base + (uint32_t)(offsetof(FA__LOOP(_shared), note) + (size_t)c->next_note * sizeof c->shared->note[0]), there);
+}
+FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
+    c->coming = fa_sm90_uniform(word);
+    c->next_note = (int)((uint32_t)(c->next_note + 1) % FA__LOOP(_notes)); /* of unsigned numbers: an instruction, not four */
+}
+
+/* Waits for the next tile of keys, and returns its note. */
+FA__FN int FA__LOOP(_await_tile)(const FA__LOOP(_consumer) * c) {
+    fa_sm90_mbarrier_wait(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
+    return FA__LOOP(_note_of_next)(c);
+}
+
+#if FA__BIAS_TILES
+/* This warpgroup's rows of the next tile of the bias. */
+FA__FN unsigned char *FA__LOOP(_bias_of_next)(const FA__LOOP(_consumer) * c) {
+    return c->shared->bias[c->bias.slot] + c->group * 64 * FA__SM90_ROW_BYTES;
+}
+
+/* Adds it to the scores. */
+FA__FN void FA__LOOP(_take_bias)(FA__LOOP(_consumer) * c) {
+    if (c->bias_comes) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_bias, c->bias.slot, full), c->bias.phase);
+    FA__LOOP(_bias_add)(c->s.x, fa_sm90_shared_address(FA__LOOP(_bias_of_next)(c)), c->p->scale, c->thread);
+    fa_sm90_proxy_fence(); /* what the copy engine writes comes after what has been read here */
+    fa_sm90_warp_barrier();
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_bias, c->bias.slot, empty), c->bias_comes && c->thread % FA__LANES == 0);
+    FA__LOOP(_advance)(&c->bias, FA__LOOP(_bias_stages));
+}
+#endif
+
+/* Hooks and the mask, where a tile needs them; `smooth`: _step(). */
+FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
+    int masked = plain ? 0 : c->note & FA__LOOP(_masked);
+#if FA__BIAS_TILES
+    FA__LOOP(_take_bias)(c);
+#endif
+    if (!FA__HOOKED && !masked) return;
+    const fa_box box = FA__LOOP(_part)(c, 0);
+    const int key0 = FA__LOOP(_first_key)(c->note);
+#if FA__COLUMNS == FA__NEED_ALIBI
+    if (FA__LOOP(_crosses)(c->p, box.queries, key0)) FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, key0, c->thread);
+#endif
+    if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
+        FA__UNROLL
+        for (int i = 0; i < (int)(sizeof c->s.x / sizeof c->s.x[0]); i++) c->s.x[i] = -c->s.x[i];
+    }
+    FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, smooth, c->thread);
+}
+
+/* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that exist. */
+FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, int thread) {
+    enum { FA__AT_ONCE = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
+    int warp = fa_sm90_uniform(thread / 32);
+    unsigned char *room = c->shared->room + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
+    FA__LOOP(_otile_source) to = {c->to, box.queries.begin + warp * 16, box.head, box.batch};
+    FA__UNROLL
+    for (int first = 0; first < FA__LOOP(_panels); first += FA__AT_ONCE) {
+        int end = fa__min(first + FA__AT_ONCE, FA__LOOP(_panels));
+        FA__LOOP(_otile_sent)();
+        fa_sm90_warp_barrier(); /* what was there has been read */
+        FA__UNROLL
+        for (int i = first; i < end; i++) FA__LOOP(_pv_to_panel)(halves, i, room + (i - first) * FA__PANEL, thread);
+        fa_sm90_proxy_fence();
+        fa_sm90_warp_barrier();
+        FA__UNROLL
+        for (int i = first; i < end; i++)
+            FA__LOOP(_otile_send_panel)(room + (i - first) * FA__PANEL, to, i, thread % 32 == 0);
+        FA__LOOP(_otile_send)();
+    }
+}
+
+/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes O and lse. O is rounded
+ * first, as a whole, so that writing it takes half the registers. */
+FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
+    fa_box box = FA__LOOP(_part)(c, 1);
+    int thread = FA__OP(opaque)(c->thread); /* addresses are recomputed here: they are not worth registers in between */
+    float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
+    FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
+    FA__LOOP(_pv_normalize)(&c->o, inverse);
+    if (FA__LOOP(_leaving)) {
+        FA__LOOP(_pv_halves) halves;
+        FA__LOOP(_pv_round)(&halves, &c->o);
+        FA__LOOP(_leave)(c, &halves, box, thread);
+    } else FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
+    FA__LOOP(_write_lse)(c->p, box, lse, thread);
+}
+
+/* O += P V of the current tile; the first of its block sets O. */
+FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
+    enum { FA__V_STEP = (int)sizeof c->shared->v[0] / 16 };
+    FA__LOOP(_pv_fence)();
+    FA__LOOP(_pv_start)(&c->o, &c->weights, c->v_places + (uint32_t)(c->current.slot * FA__V_STEP), c->summed);
+    FA__LOOP(_pv_commit)();
+    c->summed = 1;
+}
+
+/* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, and so
+ * computes its softmax while the others' products run. */
+FA__FN void FA__LOOP(_await_turn)(const FA__LOOP(_consumer) * c) {
+    if (FA__LOOP(_turns)) fa_sm90_bar_sync(c->turns + c->group, 256);
+}
+FA__FN void FA__LOOP(_end_turn)(const FA__LOOP(_consumer) * c) {
+    int next = c->group + 1 < FA__LOOP(_groups) ? c->group + 1 : 0;
+    if (FA__LOOP(_turns)) fa_sm90_bar_arrive(c->turns + next, 256);
+}
+
+/* Gives back the buffer of the latest block's Q: where it is the only one, in the step of its last product; where there is another, when the next
+ * block begins, so that no step has to ask whether it is that one. */
+FA__FN void FA__LOOP(_give_back_q)(const FA__LOOP(_consumer) * c, int condition) {
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty), condition && c->thread == 0);
+}
+
+/* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. */
+FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) * before, int last, int rescale,
+                              float *alpha) {
+    FA__LOOP(_pv_wait)(&c->o, 0);
+    if (last) {
+        if (c->begun) FA__LOOP(_finish)(c, before);
+        c->summed = 0;
+    } else if (rescale) {
+        FA__LOOP(_softmax_fade)(before, alpha);
+        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
+    }
+}
+
+/* Computes the weights of the current tile, packed, and their sums; the scores are kept. `near`: as if no maximum were large. */
+FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
+    float weights[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS)];
+    if (near) FA__LOOP(_softmax_weigh_near)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
+    else FA__LOOP(_softmax_weigh)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
+    FA__LOOP(_pv_pack)(&c->weights, weights);
+}
+
+#if FA__CURVED
+#include <fa/kernel/attention_soft_cap.h>
+#endif
+
+/* Adds the current tile's sums to its block's. */
+FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_consumer) * c) {
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += c->sum[r];
+}
+
+/* Weighs the current tile once more, by its own maximum, since that which it was weighed by was found to be far behind. */
+FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
+    float alpha[FA__LOOP(_qk_ROWS)];
+#if FA__CURVED
+    if (behind >= FA__LOOP(_uncapped)) FA__LOOP(_cap)(c, behind);
+#else
+    (void)behind;
+#endif
+    FA__LOOP(_softmax_raise)(&c->state, c->s.x, c->p->scale_log2, alpha);
+    if (FA__FAR_KEPT) c->far = FA__FAR(c);
+    FA__LOOP(_softmax_fade)(&c->state, alpha);
+    FA__LOOP(_pv_scale_rows)(&c->o, alpha);
+    FA__LOOP(_weigh)(c, 0);
+}
+
+/* A step: P V of the current tile, Q K^T and the softmax of the next one. `inside`: both are of one block. `plain`: no mask looks at the
+ * next one. `smooth`: what FA__SMOOTH says holds for it. */
+FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
+    enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
+    const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
+    int leader = c->thread == 0, v_slot = c->current.slot, behind;
+    float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
+    if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
+    FA__LOOP(_softmax_state) before = c->state;
+
+#if FA__BIAS_TILES
+    if (!c->bias_comes)
+        FA__LOOP(_bias_gather)(FA__LOOP(_bias_of_next)(c), c->p, FA__LOOP(_part)(c, 0), FA__LOOP(_first_key)(c->coming), c->thread);
+#endif
+    uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
+    uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
+#if FA__COLUMNS == FA__NEED_ALIBI
+    uint32_t columns[FA__LOOP(_qk_ROWS)];
+    if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
+    if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
+#endif
+    FA__LOOP(_await_turn)(c);
+#if FA__CURVED
+    FA__LOOP(_look_for_steep)(c, FA__LOOP(_steep_place)(c));
+#endif
+    FA__LOOP(_qk_fence)();
+    FA__LOOP(_qk_start)(&c->s, q, k, 0);
+#if FA__COLUMNS == FA__NEED_ALIBI
+    if (FA__COLUMNS_LATE) {
+        FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
+        FA__LOOP(_qk_fence)();
+    }
+    FA__LOOP(_qk_start_held_eight)(&c->s, columns, c->rows);
+#elif FA__COLUMNS == FA__NEED_KEY_BIAS
+    FA__LOOP(_qk_start_eight)(&c->s, c->rows, c->rows + (uint32_t)(64 + c->next.slot * FA_BLOCK_N) * 16);
+#endif
+    FA__LOOP(_qk_commit)();
+    if (inside || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
+    FA__LOOP(_start_pv)(c);
+    FA__LOOP(_end_turn)(c);
+    c->current = c->next;
+    FA__LOOP(_advance)(&c->next, FA_STAGES);
+    c->note = c->coming;
+    int there = 1, word = 0;
+    if (FA__LATE_K) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
+    FA__LOOP(_qk_wait)(&c->s, 1);
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
+    if (FA__LOOP(_q_stages) == 1) FA__LOOP(_give_back_q)(c, c->note & FA__LOOP(_last));
+
+    /* While P V runs. */
+    if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
+    if (last) FA__LOOP(_softmax_init)(&c->state);
+    int rescale = 0;
+    if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
+    else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
+        FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
+    else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4);
+    if (FA__FAR_KEPT && last) c->far = FA__FAR(c);
+#if FA__CURVED
+    if (last) FA__LOOP(_foresee_steep)(c);
+#endif
+    if (FA__LATE_K) word = FA__LOOP(_note_if)(c, there);
+    else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
+    FA__LOOP(_settle)(c, &before, last, rescale, alpha);
+
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), inside || c->begun); /* by all threads, which frees their notes, too */
+    if (FA__APART) fa_sm90_keep_apart(c->thread);
+#if FA__CURVED
+    if (smooth) behind = FA__LOOP(_weigh_uncapped)(c);
+    else
+#endif
+    {
+        FA__LOOP(_weigh)(c, FA__NEAR);
+        behind = !FA__LOOKS_FIRST && (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
+                                      (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
+    }
+    c->begun = 1;
+    if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
+        if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
+        FA__LOOP(_take_note)(c, word);
+    }
+    /* In this step, not in the next one: the assembler before CUDA 12.9 serialises all products if scores of one step are read in another. And at its
+     * end: earlier it would compute exponentials ahead of the wait for P V. */
+    if (behind) FA__LOOP(_weigh_again)(c, behind);
+    if (FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
+}
+
+/* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the mask looks at, or 0, one that it
+ * does not. One number, since the compiler makes a branch of each question. */
+FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
+    return (c->note & FA__LOOP(_last)) | (c->coming & FA__LOOP(_masked));
+}
+#define FA__PLAIN_AHEAD(c) (!(FA__ASKS_TWICE && (c)->note & FA__LOOP(_last)) && !FA__LOOP(_ahead)(c)) /* in a function it would be one question */
+
+FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int team, int group) {
+    FA__LOOP(_consumer) own, *c = &own;
+    c->p = &launch->p;
+    c->to = &launch->o;
+    c->shared = shared;
+    c->thread = thread;
+    c->group = group;
+    c->turns = FA__LOOP(_turn_barrier) + team * FA__LOOP(_groups);
+    c->base = (uint32_t)fa_sm90_uniform((int)fa_sm90_shared_address(shared));
+    c->q_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_a_place)(&shared->q[group][0], 0));
+    c->k_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_b_place)(shared->k));
+    c->v_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_pv_b_place)(shared->v));
+    c->current.slot = FA_STAGES - 1, c->current.phase = 1;
+    c->next.slot = c->next.phase = 0;
+    c->note = FA__LOOP(_last);
+    for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->sum[r] = 0.0f;
+    c->far = c->rough = c->coming = c->next_note = c->blocks = c->begun = c->summed = c->q_slot = 0;
+    FA__UNROLL
+    for (int i = 0; i < (int)(sizeof c->weights.x / sizeof c->weights.x[0]); i++) c->weights.x[i] = 0;
+    FA__LOOP(_pv_zero)(&c->o);
+    FA__LOOP(_softmax_init)(&c->state);
+
+#if FA__COLUMNS
+    c->rows = (uint32_t)fa_sm90_uniform((int)fa_sm90_shared_address(shared->rows));
+#endif
+#if FA__COLUMNS == FA__NEED_ALIBI
+    memset(&c->columns, 0, sizeof c->columns);
+#endif
+
+#if FA__BIAS_TILES
+    c->bias_comes = launch->bias_comes;
+    c->bias.slot = c->bias.phase = 0;
+#endif
+
+    if (group == FA__LOOP(_groups) - 1) FA__LOOP(_end_turn)(c); /* the first turn is the first group's */
+    for (;;) {
+        while (FA__PLAIN_AHEAD(c) && !c->rough) FA__LOOP(_step)(c, 1, 1, FA__SMOOTH);
+#if FA__SMOOTH && (FA__ALL_THERE || !FA__HAS_MASK || FA__LONG) /* with a mask, another copy of a step costs short rows 5% */
+        while (FA__PLAIN_AHEAD(c)) FA__LOOP(_step)(c, 1, 1, 0);
+#endif
+#if FA__MASKED_INSIDE
+        while (FA__LOOP(_ahead)(c) == FA__LOOP(_masked)) FA__LOOP(_step)(c, 1, 0, 0);
+        if (!(c->note & FA__LOOP(_last)) && !c->rough) continue;
+#endif
+        if (c->note & FA__LOOP(_last)) {
+            if (FA__LOOP(_q_stages) > 1) FA__LOOP(_give_back_q)(c, c->begun);
+            c->q_slot = c->blocks % FA__LOOP(_q_stages);
+            fa_sm90_mbarrier_wait(FA__BARRIER(c, of_q, group * FA__LOOP(_q_stages) + c->q_slot, full),
+                                  c->blocks / FA__LOOP(_q_stages) & 1);
+            int more = fa_sm90_uniform(shared->block[c->blocks % FA__LOOP(_blocks)].batch) >= 0;
+            c->blocks++;
+            if (!more) break;
+            c->rough = FA__LOOP(_ragged)(FA__LOOP(_part)(c, 0));
+            FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
+        }
+        FA__LOOP(_step)(c, 0, 0, 0);
+    }
+    if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
+    if (group == 0) FA__LOOP(_await_turn)(c); /* the one that is left over: barriers must be even when a thread block ends */
+    /* The last tile's P V. */
+    fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
+    FA__LOOP(_start_pv)(c);
+    FA__LOOP(_pv_wait)(&c->o, 0);
+    FA__LOOP(_finish)(c, &c->state);
+    FA__LOOP(_otile_sent)();
+}
+#undef FA__BARRIER
+
+/* ---- the thread block ---- */
+
+/* Makes a team's barriers ready. */
+FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
+    for (int i = 0; i < FA__LOOP(_groups); i++)
+        for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_init_pair)(&shared->of_q[i][j], 1);
+    for (int i = 0; i < FA_STAGES; i++) {
+        FA__LOOP(_init_pair)(&shared->of_k[i], FA__LOOP(_groups));
+        FA__LOOP(_init_pair)(&shared->of_v[i], 128 * FA__LOOP(_groups)); /* all threads */
+    }
+#if FA__BIAS_TILES
+    for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
+#endif
+    for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], 1);
+#if FA__CURVED
+    for (int i = 0; i < FA__LOOP(_groups); i++) shared->steep[i][0] = shared->steep[i][1] = shared->steep[i][2] = 0;
+#endif
+}
+
+/* The number of a thread block's team among all. Two of one thread block are far apart, so that they seldom both have long blocks. */
+FA__FN uint32_t FA__LOOP(_number)(int team) { return (uint32_t)team * gridDim.x + blockIdx.x; }
+
+FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
+    const int thread = (int)threadIdx.x, warpgroup = fa_sm90_uniform(thread / 128);
+    if (thread == 0) {
+        fa_sm90_prefetch_map(&launch->q);
+        fa_sm90_prefetch_map(&launch->k);
+        fa_sm90_prefetch_map(&launch->v);
+        for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_init)(&shared[team]);
+        fa_sm90_mbarrier_fence();
+    }
+#if FA__COLUMNS
+    for (int team = 0; team < FA__LOOP(_teams); team++) FA__LOOP(_constant_rows)(shared[team].rows);
+#endif
+#if FA__REMEMBERS
+    const int among = fa_sm90_uniform(thread / 32), learner = among % FA__LOOP(_teams); /* warps of both teams by turns */
+    FA__LOOP(_learn)(launch, &shared[learner], FA__LOOP(_number)(learner), among / FA__LOOP(_teams), thread % 32);
+#endif
+    FA__OP(barrier)();
+    if (warpgroup == 0) {
+        fa_sm90_registers_lower(FA__PRODUCER_REGISTERS);
+        const int warp = fa_sm90_uniform(thread / 32), lane = thread % 32, team = warp % FA__LOOP(_teams);
+        const uint32_t number = FA__LOOP(_number)(team);
+        if (number >= launch->order.teams) return;
+        if (warp < FA__LOOP(_teams)) {
+            if (FA__HAS_MASK || lane == 0) FA__LOOP(_plan_tiles)(launch, &shared[team], number, lane);
+        } else if (warp < 2 * FA__LOOP(_teams) && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
+    } else {
+        fa_sm90_registers_raise(FA__REGISTERS);
+        const int team = (warpgroup - 1) / FA__LOOP(_groups), group = (warpgroup - 1) % FA__LOOP(_groups);
+        if (FA__LOOP(_number)(team) < launch->order.teams) FA__LOOP(_consume)(launch, &shared[team], thread % 128, team, group);
+    }
+}
+#undef FA__GROUPS
+#undef FA__TURNS
+#undef FA__REGISTERS
+#undef FA__PRODUCER_REGISTERS
+#undef FA__LOOKS_FIRST
+#undef FA__LATE_K
+#undef FA__SUMS_EARLY
+#undef FA__PLANS_TWICE
+#undef FA__PLAIN_AHEAD
+#undef FA__ASKS_TWICE
+#undef FA__MASKED_INSIDE
+#undef FA__APART
+#undef FA__COLUMNS_LATE
+#undef FA__LINES
+#undef FA__REMEMBERS
+#undef FA__GUESSES
+#undef FA__FAR_KEPT
+#undef FA__CRAMPED
+#undef FA__FAR
+#undef FA__NEAR
+#undef FA__CURVED
+#undef FA__SMOOTH
+#undef FA__ALL_THERE

@@ -1,0 +1,130 @@
+/**
+ * @file check.h
+ * @brief What the host checks of tensors before an instance runs: bad input never launches.
+ */
+#ifndef FA_KERNEL_CHECK_H
+#define FA_KERNEL_CHECK_H
+
+#include <fa/fa.h>
+
+/** @cond PRIVATE */
+#define FA__CHECK(condition, ...)                                                              \
+    do {                                                                                       \
+        if (!(condition)) return FA__FAIL(FA_ERROR_ARGUMENT, __VA_ARGS__);                     \
+    } while (0)
+
+/* More elements than any address space has room for: numbers computed from their count may not fit in 64 bits. */
+static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return cols > 0 && rows > ((int64_t)1 << 48) / cols; }
+/* Bytes of an array of words of 4 bytes: of one that cannot exist, more than any address space has. */
+static inline FA_UNUSED int64_t fa__bytes_of_words(int64_t rows, int64_t cols) { return fa__too_many(rows, cols) ? (int64_t)1 << 50 : rows * cols * 4; }
+
+static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *which, int64_t stride, int size,
+                                                   int row, int element_bytes, int alignment, int written) {
+    int unit = alignment / element_bytes;
+    if (size <= 1) return FA_OK; /* never multiplied by anything but 0 */
+    FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", name, tensor, which, (long long)stride);
+    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %d would begin more than 2^48 elements behind the first",
+              name, tensor, which, (long long)stride, size);
+    FA__CHECK(stride % unit == 0, "%s: %s.stride_%s is %lld elements: a multiple of %d (%d bytes) is needed", name, tensor, which,
+              (long long)stride, unit, alignment);
+    FA__CHECK(!written || stride >= row, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other", name, tensor,
+              which, (long long)stride, row);
+    return FA_OK;
+}
+
+/* The strides of a tensor, and how many steps there are along each. */
+typedef struct fa__stride_use {
+    const char *which;
+    int64_t stride;
+    int size;
+} fa__stride_use;
+#define FA__STRIDES(t, batch, heads, seqlen) \
+    {{"batch", (t)->stride_batch, batch}, {"head", (t)->stride_head, heads}, {"seq", (t)->stride_seq, seqlen}}
+
+/* A tensor whose rows begin at multiples of `alignment` bytes. */
+static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen,
+                                                   int row, int element_bytes, int alignment, int written) {
+    const fa__stride_use strides[] = FA__STRIDES(t, batch, heads, seqlen);
+    if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
+    FA__CHECK(t->data, "%s: %s.data is NULL: (%d, %d, %d, %d) elements are needed", name, tensor, batch, heads, seqlen, row);
+    FA__CHECK((uintptr_t)t->data % (uintptr_t)alignment == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, tensor, t->data,
+              alignment);
+    for (int i = 0; i < 3; i++) {
+        fa_status status = fa__check_stride(name, tensor, strides[i].which, strides[i].stride, strides[i].size, row, element_bytes, alignment, written);
+        if (status != FA_OK) return status;
+    }
+    return FA_OK;
+}
+
+/* Checks that no row of a written tensor is reached both by some steps along one stride and by one step along another. */
+static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
+    const fa__stride_use all[] = FA__STRIDES(t, batch, heads, seqlen);
+    if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
+    for (int i = 0; i < 9; i++) {
+        const int a = i / 3, b = i % 3;
+        if (a == b || all[a].size <= 1 || all[b].size <= 1 || all[a].stride > all[b].stride) continue;
+        const int64_t steps = all[b].stride / all[a].stride, off = all[b].stride % all[a].stride;
+        FA__CHECK((off >= row || steps >= all[a].size) && (all[a].stride - off >= row || steps + 1 >= all[a].size),
+                  "%s: %s.stride_%s is %lld and %s.stride_%s %lld: rows of %d elements would be written over each other", name, tensor,
+                  all[a].which, (long long)all[a].stride, tensor, all[b].which, (long long)all[b].stride, row);
+    }
+    return FA_OK;
+}
+
+/* Rows of one tensor, or a single array, in memory: of batch 1, one head and one token. */
+typedef struct fa__place {
+    const void *data;
+    int64_t row_bytes;
+    int element_bytes;
+    fa__stride_use strides[3]; /* in elements */
+} fa__place;
+#define FA__PLACE(t, batch, heads, seqlen, row, element_bytes) {(t)->data, (int64_t)(row) * (element_bytes), element_bytes, FA__STRIDES(t, batch, heads, seqlen)}
+#define FA__PLACE_OF_ARRAY(data, bytes) {data, bytes, 1, {{"", 0, 1}, {"", 0, 1}, {"", 0, 1}}}
+
+/* Whether rows of two tensors with the same strides have a byte in common. Steps along a stride go from least to most: the difference of
+ * those of the two. */
+typedef struct fa__lattice {
+    int64_t row, other_row;
+    int64_t stride[3], least[3], most[3]; /* longest stride first */
+    int left;                             /* combinations of steps that are still looked at: strides that are no layout may have any number */
+} fa__lattice;
+FA__CALLED int64_t fa__quotient_below(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+/* Whether some do, if the second tensor's rows began `apart` bytes behind those of the first: of the steps from `depth` on. */
+FA__CALLED int fa__rows_meet(fa__lattice *of, int64_t apart, int depth) {
+    int64_t low = 1 - of->row, high = of->other_row - 1; /* steps that lead this far from `apart` meet */
+    if (depth == 3) return low <= -apart && -apart <= high;
+    if (of->stride[depth] == 0) return fa__rows_meet(of, apart, depth + 1);
+    for (int i = depth + 1; i < 3; i++) low -= of->stride[i] * of->most[i], high -= of->stride[i] * of->least[i];
+    int64_t begin = -fa__quotient_below(-(apart + low), of->stride[depth]), end = fa__quotient_below(apart + high, of->stride[depth]);
+    if (begin < of->least[depth]) begin = of->least[depth];
+    if (end > of->most[depth]) end = of->most[depth];
+    for (int64_t i = begin; i <= end && of->left-- > 0; i++)
+        if (fa__rows_meet(of, apart - i * of->stride[depth], depth + 1)) return 1;
+    return 0;
+}
+/* How many places there are along a stride: one if it is 0. */
+static inline FA_UNUSED int fa__places_along(const fa__stride_use *use) { return use->stride ? use->size : 1; }
+/* Whether two tensors share memory: known if they begin at the same address or have the same strides, except for those of 0, else taken for no. */
+FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b) {
+    fa__lattice of;
+    if (!a->data || !b->data || a->row_bytes <= 0 || b->row_bytes <= 0) return 0;
+    for (int i = 0; i < 3; i++)
+        if (a->strides[i].size < 1 || b->strides[i].size < 1) return 0; /* whose strides may be anything */
+    if (a->data == b->data) return 1;
+    for (int i = 0; i < 3; i++) {
+        const int in = fa__places_along(&a->strides[i]), other = fa__places_along(&b->strides[i]);
+        const int64_t own = in > 1 ? a->strides[i].stride * a->element_bytes : 0, its = other > 1 ? b->strides[i].stride * b->element_bytes : 0;
+        if (in > 1 && other > 1 && own != its) return 0;
+        const int64_t s = in > 1 ? own : its;
+        int at = i;
+        for (; at > 0 && of.stride[at - 1] < s; at--)
+            of.stride[at] = of.stride[at - 1], of.least[at] = of.least[at - 1], of.most[at] = of.most[at - 1];
+        of.stride[at] = s, of.least[at] = 1 - (int64_t)other, of.most[at] = (int64_t)in - 1;
+    }
+    of.row = a->row_bytes, of.other_row = b->row_bytes, of.left = 10000;
+    const int64_t apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data), farthest = (int64_t)1 << 60;
+    return apart < farthest && apart > -farthest && fa__rows_meet(&of, apart, 0);
+}
+/** @endcond */
+
+#endif

@@ -1,0 +1,125 @@
+/* rows_gpu.h: rows on GPUs. A row is read from memory only once, as long as there is room for it:
+ *
+ *   in registers       a few lanes, a warp or a block hold a row; the other teams of the multiprocessor hide its latency
+ *   in shared memory   of a block, or of the blocks of a cluster (compute capability 9.0), where rows are longer
+ *   nowhere            even longer rows, which are read again, and rows that are needed only once
+ */
+#include <fa/kernel/gpu.h>
+#include <fa/kernel/rows_launch.h>
+
+/* What a thread holds of a piece of a row in the forward. */
+#if FA__ONCE_FORWARD
+#define FA__FORWARD_BYTES FA__ONCE_BYTES
+#else
+#define FA__FORWARD_BYTES FA__TEAM_BYTES(FA__HELD_FORWARD)
+#endif
+
+#define FA__VARIANT _held
+#define FA__BACKWARD 0
+#include <fa/kernel/rows_gpu_team.h>
+#if !FA__ONE_DIRECTION
+#define FA__VARIANT _held_back
+#define FA__BACKWARD 1
+#include <fa/kernel/rows_gpu_team.h>
+#endif
+/* The same for rows of whole vectors, or segments that fill their teams, which have no ends to handle: half as many
+ * instructions, which a kernel that runs for some microseconds has to fetch from memory first. */
+#if !FA__ONCE_FORWARD
+#define FA__VARIANT _whole
+#define FA__BACKWARD 0
+#define FA_WHOLE (2 - FA__CUT_FORWARD)
+#include <fa/kernel/rows_gpu_team.h>
+#endif
+#if !FA__ONE_DIRECTION
+#define FA__VARIANT _whole_back
+#define FA__BACKWARD 1
+#define FA_WHOLE (2 - FA__CUT_BACKWARD)
+#include <fa/kernel/rows_gpu_team.h>
+#endif
+
+#if !FA__CUT_FORWARD
+#define FA__VARIANT _slots
+#define FA__DIRECTIONS FA__ROWS_FORWARD
+#define FA_COLS FA__ROW_COLS(FA__FORWARD_BYTES)
+#define FA_THREADS 1
+#define FA_HOLD FA_SHARED
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
+#include <fa/kernel/rows_gpu_parts.h>
+#if FA__ONCE_FORWARD
+FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_THREADS / FA__SLOT_THREADS, FA__SLOT_OPEN)
+#else
+FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#endif
+#undef FA__LOOP
+#undef FA__VARIANT
+#endif
+
+#if !FA__CUT_BACKWARD && !FA__ONE_DIRECTION
+#define FA__VARIANT _slots_back
+#define FA__DIRECTIONS FA__ROWS_BACKWARD
+#define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
+#define FA_THREADS 1
+#define FA_HOLD FA_SHARED
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
+#include <fa/kernel/rows_gpu_parts.h>
+FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+#undef FA__LOOP
+#undef FA__VARIANT
+#endif
+
+/* Segments, which fit in a block as they are cut. */
+FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, const char *name, int bytes, int aligned, const void *held, const void *whole, fa_stream stream) {
+    fa__rows_policy(&p->rows, (int)sizeof(FA__ELEMENT), 0);
+    if (fa__rows_fit(&p->rows, (int)sizeof(FA__ELEMENT), aligned, bytes, FA__CUT_THREADS, !FA__CUT_PARTIAL))
+        return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
+    return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
+                    FA__CUT_THREADS);
+}
+/* Rows: `held` or `whole` if they fit in a block, else `split`. */
+FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int tensors, int once, int aligned, const void *held, const void *whole,
+                                          const void *split, size_t scratch, fa_stream stream) {
+    const int element = (int)sizeof(FA__ELEMENT);
+    fa__rows_policy(&p->rows, element, 0);
+    if (once ? fa__rows_once(&p->rows, element, aligned)
+             : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
+        return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
+    fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch);
+    if (status != FA_OK) return status;
+    if (once) p->rows.slot_bytes = 0;
+    return fa__launch_rows(name, split, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
+}
+FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
+    const char *name = FA__ROWS_CALL(backward);
+    (void)threads;
+#if !FA__ONE_DIRECTION
+    if (backward) {
+        const void *held = (const void *)FA__ROWS(_held_back_kernel_backward), *whole = (const void *)FA__ROWS(_whole_back_kernel_backward);
+#if FA__CUT_BACKWARD
+        return FA__ROWS(__run_cut)(p, name, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, held, whole, stream);
+#else
+        return FA__ROWS(__run_rows)(p, name, FA__HELD_BACKWARD, 0, aligned, held, whole, (const void *)FA__ROWS(_slots_back_kernel_backward),
+                                    sizeof(FA__ROWS(_slots_back_reduce_shared)), stream);
+#endif
+    }
+#endif
+    const void *held = (const void *)FA__ROWS(_held_kernel_forward);
+#if FA__ONCE_FORWARD
+    const void *whole = held;
+#else
+    const void *whole = (const void *)FA__ROWS(_whole_kernel_forward);
+#endif
+#if FA__CUT_FORWARD
+    return FA__ROWS(__run_cut)(p, name, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, held, whole, stream);
+#else
+    return FA__ROWS(__run_rows)(p, name, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, held, whole, (const void *)FA__ROWS(_slots_kernel_forward),
+                                sizeof(FA__ROWS(_slots_reduce_shared)), stream);
+#endif
+}
+#undef FA__FORWARD_BYTES
+#undef FA__RESIDENT_THREADS
+#undef FA__FITTING
+#undef FA__KERNEL
+#undef FA__KERNEL_BODY
+#undef FA__ROWS_KERNEL
+#undef FA__TEAM_KERNEL
+#undef FA__SLOT_OPEN

@@ -1,0 +1,31 @@
+# tap.sh: TAP for the scripts; sourced by tests/*_test.sh, which end with tap_end.
+# Sets root, INCLUDE, CC, work (a directory that goes away), CLANG, CXX and NVCC ("" where not found).
+root=$(cd "$(dirname "$0")/.." && pwd)
+INCLUDE=$(cd "$root" && cd "${INCLUDE:-include}" && pwd)
+CC=${CC:-cc}
+CXX=${CXX:-$(command -v c++ || command -v g++)}
+CLANG=$(command -v clang)
+NVCC=${NVCC-$(command -v nvcc)}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+tap_count=0 tap_failed=0
+
+# ok STATUS NAME [FILE]: a test; on failure the file's first lines become notes.
+ok() {
+    tap_count=$((tap_count + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $tap_count - $2"
+    else
+        tap_failed=1
+        [ -z "$3" ] || head -n 12 "$3" | sed 's/^/# /'
+        echo "not ok $tap_count - $2"
+    fi
+}
+skip() {
+    tap_count=$((tap_count + 1))
+    echo "ok $tap_count # SKIP $1"
+}
+tap_end() {
+    echo "1..$tap_count"
+    exit $tap_failed
+}

@@ -1,0 +1,13 @@
+/* mutate.h: the instances that make mutate tries first: few, and together every mask and score hook. In pairs.h's form. */
+PAIR(0, causal, alibi, F32, 64, 64)
+PAIR(1, window, softcap, BF16, 40, 72)
+PAIR(2, document, bias, F16, 128, 128)
+PAIR(3, full, none, F32, 72, 40)
+PAIR(4, prefix, key_bias, BF16, 200, 200)
+PAIR(5, sinks, tilted, F16, 24, 24)
+PAIR(6, packed, holes, F32, 136, 8)
+PAIR(7, top_left, capped_alibi, TF32, 16, 16)
+PAIR(8, strided, none, F16, 64, 64)
+PAIR(9, causal_document, none, BF16, 64, 64)
+PAIR(10, causal, alibi, BF16, 80, 80)
+PAIR(11, full, bias, BF16, 96, 96)

@@ -1,0 +1,84 @@
+#!/bin/sh
+# nvcc_test.sh: every instance of the pair table compiles for GPUs: each chunk of it for one of the architectures in turn, and the
+# shipped hooks for sm_90a, or, with FA_FULL=1, all of them for all. On sm_90a no kernel of its schedule spills, but of hooks of the
+# tests that divide, and where tiles are classified by documents and more, and the assembler lets products overlap; nor do plain instances, or those
+# with a mask, of the schedule for every GPU spill there; and nowhere is an array in memory that belongs in registers. Prints TAP.
+. "$(dirname "$0")/harness/tap.sh"
+architectures="sm_80 sm_89 sm_90a sm_100a"
+if [ -z "$NVCC" ]; then
+    skip "compiling for GPUs ($architectures): nvcc not found"
+    tap_end
+fi
+T=${BUILD:-build}/tests
+# none_in FILE TEXT: a test that passes if nothing was found.
+none_in() {
+    [ ! -s "$1" ]
+    ok $? "$2" "$1"
+}
+cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+# instances ARCH: instances in bf16 of one schedule, each with a head dimension, a mask and a hook from a line of the input; "-" is none.
+instances() {
+    echo '#include <fa/mask.h>'
+    echo '#include <fa/score.h>'
+    echo 'FA_SCORE_CHAIN(capped_alibi, fa_softcap, fa_alibi)'
+    while read -r head_dim mask score; do
+        [ "$mask" = - ] || echo "#define FA_MASK $mask"
+        [ "$score" = - ] || echo "#define FA_SCORE $score"
+        printf '#define %s\n' "FA_NAME some_${head_dim}_${mask#-}_${score#-}" 'FA_API FA_EXTERN' "FA_ARCH $1" 'FA_DTYPE FA_BF16' "FA_HEAD_DIM $head_dim"
+        echo '#include <fa/attention.h>'
+    done
+}
+# The schedule for every GPU, which on Hopper has more registers than elsewhere; and masks where consumers of sm_90a have the fewest.
+for line in '64 -' '128 -' '256 -' '64 fa_causal' '128 fa_causal' '256 fa_causal' '128 fa_sliding_window' '128 fa_prefix' '128 fa_document'; do
+    echo "$line -"
+done | instances 80 >"$work/every.c"
+for mask in fa_causal fa_sliding_window fa_prefix fa_document fa_causal_document fa_span; do
+    printf '64 %s %s\n' $mask - $mask fa_softcap $mask fa_alibi $mask capped_alibi
+done | instances 90 >"$work/few.c"
+printf 'sm_90a %s\n' "$work/every.c" "$work/few.c" >"$work/list"
+
+set -- $architectures
+for chunk in "$T"/forward_[0-9][0-9].c "$T"/forward_hooks.c; do
+    if [ "${FA_FULL:-0}" = 1 ]; then
+        for arch in $architectures; do echo "$arch $chunk"; done
+    elif [ "$chunk" = "$T/forward_hooks.c" ]; then
+        echo "sm_90a $chunk"
+    else
+        echo "$1 $chunk"
+        set -- "$2" "$3" "$4" "$1"
+    fi
+done >>"$work/list"
+
+# The device pass alone: cubins are not linked to anything.
+cat >"$work/one.sh" <<END
+log=$work/\$(basename "\$2" .c).\$1
+"$NVCC" -x cu -std=c++17 -arch=\$1 --Werror all-warnings -Xptxas -v -I"$INCLUDE" -I"$root/tests" -cubin -o "\$log.cubin" "\$2" >"\$log.log" 2>&1
+echo \$? >"\$log.status"
+rm -f "\$log.cubin"
+END
+xargs -P "$cores" -L 1 sh "$work/one.sh" <"$work/list"
+while read -r arch chunk; do
+    log=$work/$(basename "$chunk" .c).$arch
+    ok "$(cat "$log.status")" "$(grep -c 'include <fa/attention.h>' "$chunk") instances of $(basename "$chunk") compile for $arch" "$log.log"
+    # More stack than spills: an array that a loop which was not unrolled indexes (half the speed).
+    awk '/Function properties for/ { name = $NF } / bytes stack frame/ && $1 > $5 + 15 { print name ": " $0 }' "$log.log" >"$log.indexed"
+    none_in "$log.indexed" "no array of its kernels for $arch lies in memory"
+    [ "$arch" = sm_90a ] || continue
+    grep 'wgmma.mma_async instructions are serialized' "$log.log" >"$log.serial" # twice the time (some assemblers before CUDA 12.9: doc/hopper.md)
+    none_in "$log.serial" "the assembler does not serialise its products"
+    if [ "$chunk" = "$work/every.c" ]; then
+        grep ' bytes spill stores' "$log.log" | grep -v ' 0 bytes spill stores' >"$log.spilled"
+        [ "$(grep -c 'Function properties for.*_sm80_' "$log.log")" = 9 ] && [ ! -s "$log.spilled" ]
+        ok $? "nothing spills in the schedule for every GPU" "$log.spilled"
+        continue
+    fi
+    awk '/TEST_MASK_(strided|packed)\(/ { sub(/.*\(/, ""); sub(/_mask.*/, ""); print }
+        /FA_SCORE test_(tilted|holes)/ { divides = 1 } /FA_NAME/ && divides { print $3; divides = 0 }' "$chunk" >"$log.excepted"
+    awk '/Function properties for/ { name = $NF; sub(/^_Z[0-9]+/, "", name); sub(/_sm90_.*/, "", name); ours = $NF ~ /_sm90_/; kernels += ours }
+        / bytes spill stores/ && !/ 0 bytes spill stores/ && ours { print name }
+        END { if (!kernels) print "no kernel was found" }' "$log.log" | grep -vxFf "$log.excepted" >"$log.spilled"
+    none_in "$log.spilled" "nothing spills in its kernels for sm_90a"
+done <"$work/list"
+[ "${FA_FULL:-0}" = 1 ] || skip "each instance is compiled for one GPU architecture, not for all four: FA_FULL=1 takes the time"
+tap_end

@@ -1,0 +1,23 @@
+/* launch.h: kernel<<<blocks, threads, shared_bytes>>>(arguments) on the simulated GPU, of any number of arguments: the machine's own launch, as the
+ * library calls it, is of one. Returns when the kernel has ended. */
+#ifndef SIMULATOR_LAUNCH_H
+#define SIMULATOR_LAUNCH_H
+
+#include <functional>
+
+#include "machine.h"
+
+static std::function<void()> simulator_body;
+static void simulator_kernel(void) { simulator_body(); }
+
+template <class... P, class... A>
+static void simulator_launch(void (*kernel)(P...), unsigned blocks, unsigned threads, size_t shared_bytes, A... arguments) {
+    static char none[2048]; /* what the machine takes for the kernel's parameters */
+    void *parameters[1] = {none};
+    simulator_body = [=] { kernel(arguments...); };
+    const cudaError_t error = cudaLaunchKernel((const void *)simulator_kernel, dim3(blocks), dim3(threads), parameters, shared_bytes, 0);
+    machine_must(error == cudaSuccess, "no such launch: blocks, threads or bytes of shared memory");
+    cudaDeviceSynchronize();
+}
+
+#endif

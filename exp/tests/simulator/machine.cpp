@@ -1,0 +1,584 @@
+/* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR: or 9.0) on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
+ * instruction layer replaced (include/), and run here.
+ *
+ * A block's threads are fibers that give each other the turn where a warp or the block meets. A thread runs as far as it can, and the order
+ * of blocks, of warps and of lanes changes by chance, as does when a copy lands, or a product is computed: at once, or only when it is waited
+ * for. So a barrier or a wait that is missing is seen, and threads that wait for each other are. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
+ * There is no weak memory order, and no clock. */
+#include "machine.h"
+
+#ifndef MACHINE_MAJOR
+#define MACHINE_MAJOR 8
+#endif
+
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+enum {
+    PARAMETER_BYTES = MACHINE_MAJOR == 9 ? 2048 : 1024, /* copied for every thread of a block */
+    THREADS = 1024,
+    STACK_BYTES = 256 * 1024,
+    PAGE = 4096,
+    SHARED_OF_BLOCK = (MACHINE_MAJOR == 9 ? 227 : 163) * 1024,
+    SHARED_OF_PROCESSOR = SHARED_OF_BLOCK + 1024,
+    PROCESSORS = 3,
+    FENCE = 64, /* bytes behind a block's shared memory */
+    NAMEABLE = 256 * 1024, /* bytes: a matrix descriptor has 18 bits of an address */
+    COPIES = 256,
+    NAMED = 16, /* barriers of some of a block's threads */
+    BOX_BYTES = 128, /* of a row of a box */
+    POISONED = 256 << 20 /* bytes; of more only what is used takes memory */
+};
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+thread_local __align__(1024) unsigned char fa__shared[SHARED_OF_BLOCK + FENCE];
+
+void machine_must(int condition, const char *what) {
+    if (condition) return;
+    printf("Bail out! simulator: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+    fflush(stdout);
+    _Exit(1);
+}
+
+static uint64_t chance_state;
+static uint32_t chance(void) { /* xorshift64* (Vigna, arXiv 1402.6246) */
+    if (!chance_state) {
+        const char *seed = getenv("FA_SEED");
+        chance_state = (seed ? strtoull(seed, NULL, 10) : 1) * 2 + 1;
+    }
+    chance_state ^= chance_state >> 12, chance_state ^= chance_state << 25, chance_state ^= chance_state >> 27;
+    return (uint32_t)((chance_state * 0x2545F4914F6CDD1DULL) >> 32);
+}
+
+/* ---- threads ---- */
+
+struct __align__(64) parameters {
+    unsigned char bytes[PARAMETER_BYTES];
+};
+typedef void (*kernel_function)(parameters); /* of which a kernel reads what it has */
+
+enum thread_state { READY, MEETS_WARP, MEETS_BLOCK, WAITS, ENDED };
+struct copy {
+    unsigned char *to;
+    const void *from;
+    int bytes, group;
+};
+struct thread {
+    ucontext_t start;
+    jmp_buf context;
+    int is_started, shared, group, copies;
+    thread_state state;
+    copy later[COPIES];
+    std::function<int()> over; /* what it waits for */
+    std::deque<std::pair<int, std::function<void()>>> products; /* with their groups */
+    int product_group;
+    std::vector<std::function<void()>> stores;
+};
+static thread *all_threads[THREADS];
+static machine_words shown[THREADS / 32][2][32];
+static thread *current;
+static jmp_buf scheduler;
+static kernel_function running;
+static const parameters *running_on;
+
+static void give_turn(thread_state state) {
+    current->state = state;
+    if (!_setjmp(current->context)) _longjmp(scheduler, 1);
+}
+static void wait_until(const std::function<int()> &over) {
+    if (over()) return;
+    current->over = over;
+    give_turn(WAITS);
+}
+static void live(void) {
+    for (;;) {
+        running(*running_on);
+        machine_must(current->products.empty(), "the kernel ends before its products");
+        machine_store_read();
+        give_turn(ENDED);
+    }
+}
+static __attribute__((noinline)) void turn(thread *t, unsigned index) {
+    current = t;
+    threadIdx.x = index;
+    if (_setjmp(scheduler)) return;
+    if (t->is_started) _longjmp(t->context, 1);
+    t->is_started = 1;
+    setcontext(&t->start);
+}
+static thread *thread_of(unsigned index) {
+    if (all_threads[index]) return all_threads[index];
+    thread *t = all_threads[index] = new thread();
+    char *stack = (char *)mmap(NULL, STACK_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    machine_must(stack != MAP_FAILED && !mprotect(stack, PAGE, PROT_NONE), "no memory for a stack");
+    getcontext(&t->start);
+    t->start.uc_stack.ss_sp = stack + PAGE;
+    t->start.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&t->start, live, 0);
+    return t;
+}
+
+/* Those who have met go on. */
+static void go_on(unsigned first, unsigned end) {
+    for (unsigned i = first; i < end; i++)
+        if (all_threads[i]->state != ENDED) all_threads[i]->state = READY;
+}
+/* Runs a warp until nobody there can go on; returns whether somebody did. */
+static int run_warp(unsigned first, unsigned end) {
+    for (int went_on = 0;;) {
+        const unsigned lanes = end - first, turned = chance() % lanes;
+        unsigned alive = 0, warp = 0, block = 0, went = 0;
+        for (unsigned i = 0; i < lanes; i++) {
+            const unsigned index = first + (i + turned) % lanes;
+            thread *t = all_threads[index];
+            if (t->state == READY || (t->state == WAITS && t->over())) turn(t, index), went = went_on = 1;
+            alive += t->state != ENDED, warp += t->state == MEETS_WARP, block += t->state == MEETS_BLOCK;
+        }
+        machine_must(!warp || !block, "lanes of a warp wait for the warp, others for the block");
+        if (warp && warp == alive) go_on(first, end);
+        else if (!went) return went_on;
+    }
+}
+
+/* Boxes that are on their way to the block. */
+static std::vector<std::function<void()>> boxes;
+static struct named_barrier {
+    int arrived, generation;
+} named[NAMED];
+
+static void run_block(unsigned threads) {
+    const unsigned warps = (threads + 31) / 32;
+    for (unsigned i = 0; i < threads; i++) {
+        thread *t = thread_of(i);
+        t->state = READY;
+        t->shared = t->group = t->copies = t->product_group = 0;
+    }
+    memset(named, 0, sizeof named);
+    for (;;) {
+        const unsigned turned = chance() % warps, backwards = chance() & 1;
+        int went_on = 0;
+        for (unsigned i = 0; i < warps; i++) {
+            const unsigned warp = ((backwards ? warps - 1 - i : i) + turned) % warps, end = 32 * warp + 32;
+            went_on |= run_warp(32 * warp, end < threads ? end : threads);
+        }
+        while (!boxes.empty() && (!went_on || chance() & 1)) {
+            const size_t which = chance() % boxes.size();
+            const std::function<void()> box = boxes[which];
+            boxes.erase(boxes.begin() + (long)which);
+            box();
+            went_on = 1;
+        }
+        unsigned alive = 0, waiting = 0;
+        for (unsigned i = 0; i < threads; i++) alive += all_threads[i]->state != ENDED, waiting += all_threads[i]->state == MEETS_BLOCK;
+        if (!alive) break;
+        if (waiting == alive) go_on(0, threads);
+        else machine_must(went_on, "all threads wait for something that never comes");
+    }
+    machine_must(boxes.empty(), "the block ends before what it has asked the copy engine for has come");
+}
+
+int machine_lane(void) { return (int)(threadIdx.x & 31); }
+void machine_warp_barrier(void) { give_turn(MEETS_WARP); }
+void machine_barrier(void) { give_turn(MEETS_BLOCK); }
+const machine_words *machine_share(const uint32_t *words, int count) {
+    machine_words *all = shown[threadIdx.x / 32][current->shared++ & 1];
+    memcpy(all[threadIdx.x & 31].word, words, 4 * (size_t)count);
+    machine_warp_barrier();
+    return all;
+}
+
+/* ---- memory ---- */
+
+/* Static shared variables are thread_local, as fa__shared is, and lie before or behind it among the program's variables of this kind. Addresses count
+ * all of these first, and then dynamic shared memory, as a GPU's do. */
+static struct {
+    ptrdiff_t before, behind; /* bytes, multiples of 1024 */
+    ptrdiff_t end;            /* from fa__shared on, of what lies behind it */
+} of_static;
+static int find_static(struct dl_phdr_info *object, size_t, void *) {
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const unsigned char *begin = (const unsigned char *)object->dlpi_tls_data, *end = begin + object->dlpi_phdr[i].p_memsz;
+        if (object->dlpi_phdr[i].p_type != PT_TLS || !begin || fa__shared < begin || fa__shared >= end) continue;
+        of_static.before = fa__shared - begin;
+        of_static.end = end - fa__shared;
+        of_static.behind = (of_static.end - SHARED_OF_BLOCK + 1023) / 1024 * 1024; /* with the fence */
+        return 1;
+    }
+    return 0;
+}
+
+uint32_t machine_address(const void *pointer) {
+    static const int found = dl_iterate_phdr(find_static, NULL);
+    const ptrdiff_t at = (const unsigned char *)pointer - fa__shared;
+    machine_must(found && at >= -of_static.before && at < of_static.end, "an address of what is not shared memory");
+    const ptrdiff_t address = of_static.before + (at < 0 ? at : at < SHARED_OF_BLOCK + FENCE ? at + of_static.behind : at - SHARED_OF_BLOCK);
+    machine_must(MACHINE_MAJOR < 9 || address < NAMEABLE, "static shared variables of all kernels and dynamic shared memory are more than 256 KB");
+    return (uint32_t)address;
+}
+unsigned char *machine_at(uint32_t address, int alignment) {
+    const ptrdiff_t at = (ptrdiff_t)address - of_static.before;
+    machine_must(at < of_static.behind + SHARED_OF_BLOCK + FENCE, "an address behind shared memory");
+    return (unsigned char *)machine_aligned(fa__shared + (at < 0 ? at : at < of_static.behind ? at + SHARED_OF_BLOCK : at - of_static.behind), alignment);
+}
+const void *machine_aligned(const void *pointer, int alignment) {
+    machine_must((uintptr_t)pointer % (uintptr_t)alignment == 0, "an address that is not aligned");
+    return pointer;
+}
+
+static void land(const copy *c) {
+    memcpy(c->to, c->from, (size_t)c->bytes);
+    memset(c->to + c->bytes, 0, (size_t)(16 - c->bytes));
+}
+void machine_copy16(unsigned char *to, const void *from, int bytes) {
+    const copy c = {to, machine_aligned(from, bytes ? 16 : 1), bytes, current->group};
+    machine_must(bytes >= 0 && bytes <= 16, "a copy of less than 0 or more than 16 bytes");
+    if (current->copies == COPIES || chance() & 1) land(&c);
+    else current->later[current->copies++] = c;
+}
+void machine_copy_commit(void) { current->group++; }
+void machine_copy_wait(int pending) {
+    int left = 0;
+    for (int i = 0; i < current->copies; i++) {
+        if (current->later[i].group < current->group - pending) land(&current->later[i]);
+        else current->later[left++] = current->later[i];
+    }
+    current->copies = left;
+}
+
+/* ---- barriers that count, the copy engine, products of a warpgroup ---- */
+
+#define MBARRIER_MARK 0x5A3u
+struct mbarrier { /* 8 bytes in shared memory */
+    int32_t bytes;
+    uint32_t pending : 9, arrivals : 9, phase : 1, mark : 13;
+};
+static mbarrier *mbarrier_at(uint32_t address) {
+    mbarrier *b = (mbarrier *)(void *)machine_at(address, 8);
+    machine_must(b->mark == MBARRIER_MARK, "an mbarrier that nobody has initialised");
+    return b;
+}
+static void mbarrier_ends(mbarrier *b) {
+    if (b->pending || b->bytes) return;
+    b->phase ^= 1;
+    b->pending = b->arrivals;
+}
+void machine_mbarrier_init(uint32_t barrier, int arrivals) {
+    const mbarrier b = {0, (uint32_t)arrivals, (uint32_t)arrivals, 0, MBARRIER_MARK};
+    machine_must(arrivals > 0 && arrivals < 512, "an mbarrier of no arrivals, or too many");
+    memcpy(machine_at(barrier, 8), &b, sizeof b);
+}
+void machine_mbarrier_arrive(uint32_t barrier, int bytes) {
+    mbarrier *b = mbarrier_at(barrier);
+    machine_must(b->pending > 0, "more arrivals at an mbarrier than it waits for");
+    b->bytes += bytes;
+    b->pending--;
+    mbarrier_ends(b);
+}
+int machine_mbarrier_test(uint32_t barrier, int parity) { return (int)mbarrier_at(barrier)->phase != parity; }
+void machine_mbarrier_wait(uint32_t barrier, int parity) {
+    wait_until([=] { return machine_mbarrier_test(barrier, parity); });
+}
+
+void machine_bar(int id, int threads, int waits) {
+    machine_must(id > 0 && id < NAMED && threads % 32 == 0, "a named barrier that is none");
+    named_barrier *b = &named[id];
+    const int generation = b->generation;
+    if (++b->arrived == threads) b->arrived = 0, b->generation++;
+    machine_must(b->arrived < threads, "more threads at a named barrier than it waits for");
+    if (waits) wait_until([=] { return b->generation != generation; });
+}
+
+/* What cuTensorMapEncodeTiled makes of its arguments, for 16-bit elements in the 128-byte swizzle. */
+struct tensor_map {
+    char *address;
+    uint64_t size[4], stride[3]; /* elements; bytes */
+    uint32_t rows;               /* of a box, of 64 elements each */
+};
+static int encode_tiled(void *map, int, uint32_t rank, void *address, const uint64_t *size, const uint64_t *stride, const uint32_t *box, const uint32_t *step,
+                        int interleave, int swizzle, int, int outside) {
+    tensor_map m = {(char *)address, {}, {}, box[1]};
+    if (rank != 4 || (uintptr_t)address % 16 || box[0] != 64 || box[1] < 1 || box[1] > 256 || box[2] != 1 || box[3] != 1 || interleave || swizzle != 3 || outside) return 1;
+    for (int i = 0; i < 4; i++) {
+        if (!size[i] || size[i] > (uint64_t)1 << 32 || step[i] != 1) return 1;
+        m.size[i] = size[i];
+        if (i < 3 && (stride[i] % 16 || stride[i] >= (uint64_t)1 << 40)) return 1;
+        if (i < 3) m.stride[i] = stride[i];
+    }
+    memcpy(map, &m, sizeof m);
+    return 0;
+}
+/* Whether an element is there, and where. */
+static char *box_element(const tensor_map *m, int64_t c0, int64_t c1, int64_t c2, int64_t c3) {
+    const int64_t at[4] = {c0, c1, c2, c3};
+    char *element = m->address + 2 * c0;
+    for (int i = 0; i < 4; i++) {
+        if (at[i] < 0 || at[i] >= (int64_t)m->size[i]) return NULL;
+        if (i) element += at[i] * (int64_t)m->stride[i - 1];
+    }
+    return element;
+}
+static unsigned char *box_place(unsigned char *box, uint32_t row, int col) { return box + row * BOX_BYTES + ((col / 8 ^ row % 8) * 16) + col % 8 * 2; }
+
+void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, int c1, int c2, int c3) {
+    tensor_map m;
+    memcpy(&m, map, sizeof m);
+    unsigned char *box = machine_at(to, 1024);
+    machine_must((uintptr_t)map % 64 == 0, "a tensor map that is not aligned");
+    const std::function<void()> arrive = [=] {
+        static const uint16_t zero = 0;
+        mbarrier *b = mbarrier_at(barrier);
+        for (uint32_t row = 0; row < m.rows; row++)
+            for (int col = 0; col < 64; col++) {
+                const char *from = box_element(&m, (int64_t)c0 + col, (int64_t)c1 + row, c2, c3);
+                memcpy(box_place(box, row, col), from ? (const void *)from : &zero, 2);
+            }
+        b->bytes -= (int32_t)m.rows * BOX_BYTES;
+        machine_must(b->bytes >= 0, "more bytes at an mbarrier than were expected");
+        mbarrier_ends(b);
+    };
+    if (chance() & 1) arrive();
+    else boxes.push_back(arrive);
+}
+void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3) {
+    tensor_map m;
+    memcpy(&m, map, sizeof m);
+    unsigned char *box = machine_at(from, 1024);
+    machine_must(c1 >= 0, "a box is stored from a negative row on");
+    current->stores.push_back([=] {
+        for (uint32_t row = 0; row < m.rows; row++)
+            for (int col = 0; col < 64; col++) {
+                char *to = box_element(&m, (int64_t)c0 + col, (int64_t)c1 + row, c2, c3);
+                if (to) memcpy(to, box_place(box, row, col), 2);
+            }
+    });
+    if (chance() & 1) machine_store_read();
+}
+void machine_store_read(void) {
+    for (const auto &store : current->stores) store();
+    current->stores.clear();
+}
+
+static void compute_products(thread *t, int before) {
+    while (!t->products.empty() && t->products.front().first < before) {
+        t->products.front().second();
+        t->products.pop_front();
+    }
+}
+void machine_product(const std::function<void()> &product) {
+    current->products.push_back({current->product_group, product});
+    if (chance() & 1) compute_products(current, INT32_MAX);
+}
+void machine_products_commit(void) { current->product_group++; }
+/* A product is its whole warpgroup's: it is done for all of them. */
+void machine_products_wait(int pending) {
+    thread **const group = all_threads + threadIdx.x / 128 * 128;
+    const int before = current->product_group - pending;
+    wait_until([=] {
+        for (int i = 0; i < 128; i++)
+            if (group[i]->product_group < before) return 0;
+        return 1;
+    });
+    for (int i = 0; i < 128; i++) compute_products(group[i], before);
+}
+
+struct allocation {
+    char *base;
+    size_t bytes;
+};
+static std::map<void *, allocation> allocations;
+static std::recursive_mutex machine_is_used;
+
+cudaError_t cudaMalloc(void **data, size_t bytes) {
+    std::lock_guard<std::recursive_mutex> lock(machine_is_used);
+    const size_t used = (bytes + 15) / 16 * 16, inner = (used + PAGE - 1) / PAGE * PAGE;
+    char *base = (char *)mmap(NULL, inner + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED || (inner && mprotect(base + PAGE, inner, PROT_READ | PROT_WRITE))) return cudaErrorInvalidValue;
+    *data = base + PAGE + inner - used;
+    if (used <= POISONED) memset(*data, 0xFF, used);
+    allocations[*data] = {base, inner + 2 * PAGE};
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void *data) {
+    std::lock_guard<std::recursive_mutex> lock(machine_is_used);
+    if (!data) return cudaSuccess;
+    if (!allocations.count(data)) return cudaErrorInvalidValue;
+    munmap(allocations[data].base, allocations[data].bytes);
+    allocations.erase(data);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemset(void *data, int value, size_t bytes) {
+    memset(data, value, bytes);
+    return cudaSuccess;
+}
+
+/* ---- streams: what is launched runs at once, or when the graph does that it is captured in ---- */
+
+struct CUstream_st {
+    simulator_graph *captured;
+};
+struct simulator_graph {
+    std::vector<std::function<void()>> work;
+};
+static void enqueue(cudaStream_t stream, const std::function<void()> &work) {
+    if (stream && stream->captured) stream->captured->work.push_back(work);
+    else work();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+    *stream = new CUstream_st();
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    delete stream;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+    stream->captured = new simulator_graph();
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    *graph = stream->captured;
+    stream->captured = NULL;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *launchable, cudaGraph_t graph, unsigned long long) {
+    *launchable = new simulator_graph(*graph);
+    return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t launchable, cudaStream_t) {
+    for (const auto &work : launchable->work) work();
+    return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t launchable) {
+    delete launchable;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return cudaGraphExecDestroy(graph); }
+cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_t stream) {
+    enqueue(stream, [=] { memset(data, value, bytes); });
+    return cudaSuccess;
+}
+
+/* ---- launches ---- */
+
+static cudaError_t last_error = cudaSuccess;
+static cudaError_t says(cudaError_t error) {
+    if (error != cudaSuccess) last_error = error;
+    return error;
+}
+
+static void run(const void *kernel, unsigned blocks, unsigned threads, const parameters &of, size_t shared_bytes) {
+    std::lock_guard<std::recursive_mutex> lock(machine_is_used);
+    running = (kernel_function)(uintptr_t)kernel;
+    running_on = &of;
+    gridDim.x = blocks, blockDim.x = threads;
+    const unsigned backwards = chance() & 1;
+    for (unsigned i = 0; i < blocks; i++) {
+        blockIdx.x = backwards ? blocks - 1 - i : i;
+        memset(fa__shared, 0xFF, shared_bytes + FENCE);
+        run_block(threads);
+        for (int j = 0; j < FENCE; j++) machine_must(fa__shared[shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
+    }
+}
+/* How many of `bytes` there are at an address: how large a kernel's parameters are is not known, and on the caller's stack less may follow. */
+static size_t readable(const void *from, size_t bytes) {
+    static thread_local uintptr_t begin, end;
+    const uintptr_t at = (uintptr_t)from;
+    if (end == 0) {
+        pthread_attr_t own;
+        void *stack;
+        size_t size;
+        pthread_getattr_np(pthread_self(), &own);
+        pthread_attr_getstack(&own, &stack, &size);
+        pthread_attr_destroy(&own);
+        begin = (uintptr_t)stack, end = begin + size;
+    }
+    return at >= begin && at < end && end - at < bytes ? end - at : bytes;
+}
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
+    const uint64_t in_all = (uint64_t)blocks.x * blocks.y * blocks.z;
+    if (in_all == 0 || in_all != blocks.x || in_all > INT32_MAX || threads.x == 0 || threads.x > THREADS || threads.y * threads.z != 1 || shared_bytes > SHARED_OF_BLOCK)
+        return says(cudaErrorInvalidValue);
+    parameters of;
+    memcpy(&of, arguments[0], readable(arguments[0], sizeof of));
+    enqueue(stream, [=] { run(kernel, blocks.x, threads.x, of, shared_bytes); });
+    return cudaSuccess;
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments) {
+    for (unsigned i = 0; i < launch->numAttrs; i++)
+        if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none here */
+    return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes, launch->stream);
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
+    memset(attributes, 0, sizeof *attributes);
+    attributes->ptxVersion = attributes->binaryVersion = 10 * MACHINE_MAJOR;
+    attributes->maxThreadsPerBlock = THREADS;
+    return cudaSuccess;
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *kernel) {
+    *function = (void *)(uintptr_t)kernel;
+    return cudaSuccess;
+}
+static int set_attribute(void *, int, int) { return 0; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *found) {
+    *found = cudaDriverEntryPointSuccess;
+    *entry = strcmp(name, "cuFuncSetAttribute") == 0                             ? (void *)(uintptr_t)set_attribute
+             : MACHINE_MAJOR == 9 && strcmp(name, "cuTensorMapEncodeTiled") == 0 ? (void *)(uintptr_t)encode_tiled
+                                                                                 : NULL;
+    return cudaSuccess;
+}
+
+/* ---- the device ---- */
+
+const char *cudaGetErrorName(cudaError_t error) { return error == cudaSuccess ? "cudaSuccess" : "an error of the simulator"; }
+const char *cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaGetLastError(void) {
+    const cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
+}
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : says(cudaErrorInvalidDevice); }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
+    memset(properties, 0, sizeof *properties);
+    properties->major = MACHINE_MAJOR;
+    properties->multiProcessorCount = PROCESSORS;
+    properties->totalGlobalMem = (size_t)1 << 30;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    switch (attribute) {
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_OF_BLOCK; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = SHARED_OF_PROCESSOR; break;
+    case cudaDevAttrMultiProcessorCount: *value = PROCESSORS; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = MACHINE_MAJOR; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+    }
+    return cudaSuccess;
+}
