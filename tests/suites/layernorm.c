@@ -295,7 +295,7 @@ static double backward_error(const kind *k, const norm_problem *p, const form *s
 
 static fa_status run_backward(const kind *k, const norm_problem *p, const form *s) {
     fa_layernorm_args a = p->args;
-    a.beta = (const void *)(uintptr_t)3; /* which a backward does not look at */
+    a.beta = (const void *)(uintptr_t)(s->forget ? 64 : 3); /* which a backward does not look at */
     if (s->forget) a.mean = a.rstd = NULL;
     return k->backward(&a, 0);
 }
