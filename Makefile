@@ -72,6 +72,10 @@ includedir   = $(PREFIX)/include
 pkgconfigdir = $(PREFIX)/share/pkgconfig
 cmakedir     = $(PREFIX)/share/cmake/fa
 licensedir   = $(PREFIX)/share/doc/fa
+# All that install writes and uninstall removes. (In quotes for a shell: PREFIX may have parentheses.)
+installed    = $(addprefix $(includedir)/,$(headers)) $(pkgconfigdir)/fa.pc \
+               $(addprefix $(cmakedir)/,fa-config.cmake fa-config-version.cmake) $(licensedir)/LICENSE
+directories  = $(sort $(dir $(installed)))
 
 # What other projects call PREFIX, and our own names above: fa.pc and the CMake package would not follow them.
 elsewhere = $(foreach name,prefix exec_prefix includedir INCLUDEDIR datadir datarootdir docdir pkgconfigdir cmakedir licensedir,$(if \
@@ -88,26 +92,21 @@ prefix-is-usable:
 .PHONY: prefix-is-usable
 
 install: prefix-is-usable
-	@for header in $(headers); do \
-	    file="$(DESTDIR)$(includedir)/$$header"; \
-	    (umask 022; mkdir -p "$${file%/*}") && cp include/$$header "$$file" && chmod 644 "$$file" || exit 1; \
-	done
-	@umask 022; mkdir -p "$(DESTDIR)$(pkgconfigdir)" "$(DESTDIR)$(cmakedir)" "$(DESTDIR)$(licensedir)"
+	@umask 022; for directory in $(directories:%='%'); do mkdir -p "$(DESTDIR)$$directory" || exit 1; done
+	@for header in $(headers); do cp include/$$header "$(DESTDIR)$(includedir)/$$header" || exit 1; done
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cmake/fa.pc.in \
 	    > "$(DESTDIR)$(pkgconfigdir)/fa.pc"
 	@sed -e 's|@VERSION@|$(VERSION)|' cmake/fa-config-version.cmake.in > "$(DESTDIR)$(cmakedir)/fa-config-version.cmake"
 	@cp cmake/fa-config.cmake "$(DESTDIR)$(cmakedir)/fa-config.cmake"
 	@cp LICENSE "$(DESTDIR)$(licensedir)/LICENSE"
-	@chmod 644 "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)"/*.cmake "$(DESTDIR)$(licensedir)/LICENSE"
+	@for file in $(installed:%='%'); do chmod 644 "$(DESTDIR)$$file" || exit 1; done
 	@echo "install: fa $(VERSION) is in $(DESTDIR)$(PREFIX)"
 
 # Removes the files that install wrote, then the directories of ours that this leaves empty. What lies there else, of another version or
 # the user's own, stays, and is named.
 uninstall: prefix-is-usable
-	@for header in $(headers); do rm -f "$(DESTDIR)$(includedir)/$$header"; done
-	@rm -f "$(DESTDIR)$(pkgconfigdir)/fa.pc" "$(DESTDIR)$(cmakedir)/fa-config.cmake" \
-	    "$(DESTDIR)$(cmakedir)/fa-config-version.cmake" "$(DESTDIR)$(licensedir)/LICENSE"
-	@for directory in $(sort $(dir $(headers:%=$(includedir)/%))) $(cmakedir)/ $(licensedir)/; do \
+	@for file in $(installed:%='%'); do rm -f "$(DESTDIR)$$file"; done
+	@for directory in $(patsubst %,'%',$(filter-out $(pkgconfigdir)/,$(directories))); do \
 	        echo "$(DESTDIR)$$directory"; done | sort -r \
 	    | while read -r directory; do rmdir "$$directory" 2>/dev/null || true; done
 	@rest=$$(find "$(DESTDIR)$(includedir)/fa" "$(DESTDIR)$(cmakedir)" "$(DESTDIR)$(licensedir)" ! -type d 2>/dev/null); \

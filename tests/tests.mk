@@ -59,7 +59,9 @@ $(T)/forward_random.c: $(T)/random_$(SAMPLE)_$(test_seed).list
 
 # ---- programs ----
 
-test_suites  := $(T)/types $(T)/masks $(T)/contracts $(T)/primitives $(T)/rows $(T)/row_softmax $(T)/layernorm $(T)/swiglu $(T)/cross_entropy $(T)/rope
+# The suites of the templates that work row by row, which every machine runs.
+row_suites   := row_softmax layernorm swiglu cross_entropy rope
+test_suites  := $(patsubst %,$(T)/%,types masks contracts primitives rows $(row_suites))
 
 $(T)/harness/%.o: tests/harness/%.c $(test_headers)
 	@mkdir -p $(@D)
@@ -90,10 +92,12 @@ TEST_CODE    = $(call gpu_code,$(gpu_arch))
 # An architecture that the GPU at hand is not.
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
-gpu_forward := $(test_chunks:%=$(T)/gpu_forward_%) $(T)/gpu_forward_hooks $(T)/gpu_forward_random
-gpu_suites   = $(if $(NVCC),$(if $(GPU),$(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward),$(T)/gpu_no_device))
+gpu_forward := $(test_forward:$(T)/%=$(T)/gpu_%)
 # Where instances have a schedule of their own, the one for every GPU runs on a part of them, which changes with the seed.
 gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)
+gpu_present  = $(patsubst %,$(T)/gpu_%,contracts primitives rows $(row_suites) gpu other) \
+               $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)
+gpu_suites   = $(if $(NVCC),$(if $(GPU),$(gpu_present),$(T)/gpu_no_device))
 
 $(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
 	@mkdir -p $(@D)
@@ -131,22 +135,10 @@ $(T)/gpu/forward_%.o: $(T)/forward_%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(TEST_NVFLAGS) $(TEST_CODE) -c -o $@ $<
 
-$(T)/gpu_no_device: $(T)/gpu/no_device.o
-$(T)/gpu_contracts: $(T)/gpu/contracts.o $(T)/gpu/contracts_elsewhere.o
-$(T)/gpu_primitives: $(T)/gpu/primitives.o
-$(T)/gpu_rows: $(T)/gpu/rows.o
-$(T)/gpu_row_softmax: $(T)/gpu/row_softmax.o
-$(T)/gpu_layernorm: $(T)/gpu/layernorm.o
-$(T)/gpu_swiglu: $(T)/gpu/swiglu.o
-$(T)/gpu_cross_entropy: $(T)/gpu/cross_entropy.o
-$(T)/gpu_rope: $(T)/gpu/rope.o
-$(T)/gpu_only: $(T)/gpu/gpu.o
-$(T)/gpu_plain: $(T)/gpu/plain.o
-$(T)/gpu_other: $(T)/gpu/other.o
-$(T)/gpu_sm90: $(T)/gpu/sm90.o $(sm90_chunks:%=$(T)/gpu/products_%.o)
-$(gpu_forward): $(T)/gpu_forward_%: $(T)/gpu/forward_%.o $(T)/forward.o
-$(gpu_plain_forward): $(T)/gpu_plain_forward_%: $(T)/gpu/plain_forward_%.o $(T)/forward.o
-$(T)/gpu_no_device $(T)/gpu_contracts $(T)/gpu_primitives $(T)/gpu_rows $(T)/gpu_row_softmax $(T)/gpu_layernorm $(T)/gpu_swiglu $(T)/gpu_cross_entropy $(T)/gpu_rope $(T)/gpu_only $(T)/gpu_other $(T)/gpu_sm90 $(T)/gpu_plain $(gpu_forward) $(gpu_plain_forward): $(gpu_harness)
+$(T)/gpu_contracts: $(T)/gpu/contracts_elsewhere.o
+$(T)/gpu_sm90: $(sm90_chunks:%=$(T)/gpu/products_%.o)
+$(gpu_forward) $(gpu_plain_forward): $(T)/forward.o
+$(T)/gpu_%: $(T)/gpu/%.o $(gpu_harness)
 	$(Q)$(NVCC) $(TEST_CODE) -o $@ $^ $(TEST_LIBS:-pthread=-lpthread)
 
 # ---- FA_BF16 on a CPU with AMX, whose instruction layer is in C, on any that rounds to it (tests/simulator/amx) ----
@@ -165,7 +157,7 @@ $(T)/amx_nothing:
 
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
-simulated     = primitives row_softmax layernorm swiglu cross_entropy rope contracts $(some_chunks)
+simulated     = primitives $(row_suites) contracts $(some_chunks)
 simulated_90  = primitives contracts $(some_chunks)
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
@@ -216,7 +208,7 @@ test:
 check: test
 
 # With a GPU; SANITIZED="gpu_rope gpu_forward_03" for some programs, TOOLS=racecheck for one tool.
-SANITIZED    ?= gpu_primitives gpu_rows gpu_rope gpu_swiglu gpu_row_softmax gpu_cross_entropy gpu_layernorm gpu_forward_00 $(if $(filter 90,$(gpu_cap)),gpu_sm90)
+SANITIZED    ?= $(patsubst %,gpu_%,primitives rows $(row_suites) forward_00 $(if $(filter 90,$(gpu_cap)),sm90))
 sanitized     = $(if $(NVCC),$(if $(GPU),$(SANITIZED:%=$(T)/%)))
 sanitize:
 	@$(MAKE) --no-print-directory $(test_jobs) $(sanitized)

@@ -8,9 +8,25 @@
 #include <time.h>
 
 /* Sixteen chains cover a latency of four cycles on two units twice over, and fit the registers everywhere but on
- * AVX2, which has sixteen in all and takes twelve. */
-#define PEAK_CHAINS_16(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
-#define PEAK_CHAINS_12(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+ * AVX2 and SSE, which have sixteen in all and take twelve. */
+#define PEAK_CHAINS_12(X, ...) \
+    X(0, __VA_ARGS__) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) \
+    X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) X(10, __VA_ARGS__) X(11, __VA_ARGS__)
+#define PEAK_CHAINS_16(X, ...) \
+    PEAK_CHAINS_12(X, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__) X(14, __VA_ARGS__) X(15, __VA_ARGS__)
+
+/* Defines peak_NAME(rounds), for instructions that `attribute` allows: multiply-adds of vectors of that size, in registers of the
+ * assembler's class `in`; %0 is a chain, %1 and %2 what all share. */
+#define PEAK_VECTORS(name, attribute, bytes, chains, in, instructions)          \
+    attribute static double peak_##name(long rounds) {                          \
+        typedef float vector __attribute__((vector_size(bytes)));               \
+        vector c[chains] = {{0}}, x = {0}, y = {0};                             \
+        for (long i = 0; i < rounds; i++) {                                     \
+            PEAK_CHAINS_##chains(PEAK_STEP, in, instructions)                   \
+        }                                                                       \
+        return 2.0 * chains * (bytes / 4) * (double)rounds;                     \
+    }
+#define PEAK_STEP(n, in, instructions) __asm__ volatile(instructions : "+" in(c[n]) : in(x), in(y));
 
 typedef struct {
     const char *name;
@@ -18,36 +34,9 @@ typedef struct {
 } peak_unit;
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) static double peak_avx512(long rounds) {
-    typedef float vector __attribute__((vector_size(64)));
-    vector c[16] = {{0}}, x = {0}, y = {0};
-    for (long i = 0; i < rounds; i++) {
-#define PEAK_STEP(n) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(c[n]) : "v"(x), "v"(y));
-        PEAK_CHAINS_16(PEAK_STEP)
-#undef PEAK_STEP
-    }
-    return 2.0 * 16 * 16 * (double)rounds;
-}
-__attribute__((target("avx2,fma"))) static double peak_avx2(long rounds) {
-    typedef float vector __attribute__((vector_size(32)));
-    vector c[12] = {{0}}, x = {0}, y = {0};
-    for (long i = 0; i < rounds; i++) {
-#define PEAK_STEP(n) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(c[n]) : "x"(x), "x"(y));
-        PEAK_CHAINS_12(PEAK_STEP)
-#undef PEAK_STEP
-    }
-    return 2.0 * 12 * 8 * (double)rounds;
-}
-static double peak_sse(long rounds) {
-    typedef float vector __attribute__((vector_size(16)));
-    vector c[12] = {{0}}, x = {0};
-    for (long i = 0; i < rounds; i++) {
-#define PEAK_STEP(n) __asm__ volatile("mulps %1, %0\n\taddps %1, %0" : "+x"(c[n]) : "x"(x));
-        PEAK_CHAINS_12(PEAK_STEP)
-#undef PEAK_STEP
-    }
-    return 2.0 * 12 * 4 * (double)rounds;
-}
+PEAK_VECTORS(avx512, __attribute__((target("avx512f"))), 64, 16, "v", "vfmadd231ps %1, %2, %0")
+PEAK_VECTORS(avx2, __attribute__((target("avx2,fma"))), 32, 12, "x", "vfmadd231ps %1, %2, %0")
+PEAK_VECTORS(sse, , 16, 12, "x", "mulps %1, %0\n\taddps %1, %0")
 static peak_unit peak_find(void) {
     peak_unit avx512 = {"AVX-512", peak_avx512}, avx2 = {"AVX2", peak_avx2}, sse = {"SSE", peak_sse};
     return __builtin_cpu_supports("avx512f")                                 ? avx512
@@ -55,16 +44,7 @@ static peak_unit peak_find(void) {
                                                                              : sse;
 }
 #elif defined(__aarch64__)
-static double peak_neon(long rounds) {
-    typedef float vector __attribute__((vector_size(16)));
-    vector c[16] = {{0}}, x = {0}, y = {0};
-    for (long i = 0; i < rounds; i++) {
-#define PEAK_STEP(n) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(c[n]) : "w"(x), "w"(y));
-        PEAK_CHAINS_16(PEAK_STEP)
-#undef PEAK_STEP
-    }
-    return 2.0 * 16 * 4 * (double)rounds;
-}
+PEAK_VECTORS(neon, , 16, 16, "w", "fmla %0.4s, %1.4s, %2.4s")
 static peak_unit peak_find(void) {
     peak_unit neon = {"NEON", peak_neon};
     return neon;
@@ -75,11 +55,10 @@ static double peak_plain(long rounds) {
     volatile float source = 0;
     float x = source;
     for (long i = 0; i < rounds; i++) {
-#define PEAK_STEP(n) \
-    c[n] = c[n] * x + x; \
+#define PEAK_PLAIN(n, ...) \
+    c[n] = c[n] * x + x;   \
     __asm__ volatile("" : "+m"(c[n]));
-        PEAK_CHAINS_16(PEAK_STEP)
-#undef PEAK_STEP
+        PEAK_CHAINS_16(PEAK_PLAIN, )
     }
     return 2.0 * 16 * (double)rounds;
 }

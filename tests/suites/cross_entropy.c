@@ -4,16 +4,8 @@
 #define _GNU_SOURCE
 #endif
 #include <limits.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <fa/fa.h>
-
-#include "../harness/check.h"
-#include "../harness/matrix.h"
-#include "../harness/number.h"
-#include "../harness/tap.h"
 
 #define FA_NAME c_f32
 #define FA_DTYPE FA_F32
@@ -39,26 +31,30 @@
 #include <fa/cross_entropy.h>
 #endif
 
-typedef fa_status call(const fa_cross_entropy_args *args, fa_stream stream);
-typedef struct kind {
-    const char *name;
-    int dtype;
-    call *forward, *backward;
-    size_t (*workspace)(const fa_cross_entropy_args *args);
-} kind;
-static const kind kinds[] = {{"c_f32", FA_F32, c_f32_forward, c_f32_backward, c_f32_workspace},
-                             {"c_f16", FA_F16, c_f16_forward, c_f16_backward, c_f16_workspace},
-                             {"c_bf16", FA_BF16, c_bf16_forward, c_bf16_backward, c_bf16_workspace}};
-enum { KINDS = 3 };
-
-static memory_place place;
-
-/* ---- the reference, a row at a time ---- */
-
+enum { LOGITS, D_LOGITS, TARGETS, LOSS, LSE, D_LOSS, MATRICES }; /* the last four have one row; targets are ints in it */
+static const char *const names[] = {"logits", "d_logits", "targets", "loss", "lse", "d_loss"};
 typedef struct options {
     double smoothing, z_loss, cap;
     int ignore; /* as the kernel is given it */
 } options;
+typedef struct form {
+    int64_t rows, cols;
+    int gap[MATRICES], tail[MATRICES]; /* of the first two */
+    options o;
+    int weights, threads; /* whether there is a d_loss */
+    double spread;
+} form;
+
+#define ARGS fa_cross_entropy_args
+#define DESCRIBE_OPTIONS describe_options
+#define MOVE_VECTORS(a, i) ((a).targets += (i), (a).loss += (i), (a).lse += (i), (a).d_loss += (i))
+#include "companion.h"
+
+static const kind kinds[] = {{"c_f32", INSTANCE(c_f32), FA_F32}, {"c_f16", INSTANCE(c_f16), FA_F16}, {"c_bf16", INSTANCE(c_bf16), FA_BF16}};
+enum { KINDS = 3 };
+
+/* ---- the reference, a row at a time ---- */
+
 static int ignored(const options *o, int target) { return target == (o->ignore ? o->ignore : -100); }
 static int valid(int target, int64_t cols) { return target >= 0 && target < cols; }
 
@@ -102,35 +98,18 @@ static void gradient_row(const double *z, double lse, double *d, double *slack, 
     }
 }
 
-/* ---- a problem: all that both directions read and write ---- */
+/* ---- a task ---- */
 
-typedef struct form {
-    int64_t rows, cols;
-    int gap[2], tail[2]; /* logits, d_logits */
-    options o;
-    int weights, threads; /* whether there is a d_loss */
-    double spread;
-} form;
-
-static const char *describe(const kind *k, const form *s) {
-    static char text[300];
-    snprintf(text, sizeof text, "%s rows=%lld cols=%lld gaps=%d,%d tails=%d,%d smoothing=%g z_loss=%g softcap=%g ignore=%d d_loss=%d threads=%d", k->name,
-             (long long)s->rows, (long long)s->cols, s->gap[0], s->gap[1], s->tail[0], s->tail[1], s->o.smoothing, s->o.z_loss, s->o.cap,
-             s->o.ignore, s->weights, s->threads);
-    return text;
+static int describe_options(const form *s, char *text, size_t bytes) {
+    return snprintf(text, bytes, " smoothing=%g z_loss=%g softcap=%g ignore=%d d_loss=%d", s->o.smoothing, s->o.z_loss, s->o.cap, s->o.ignore, s->weights);
 }
 
-typedef struct problem5 {
-    matrix logits, d_logits, targets, loss, lse, d_loss; /* the last four have one row; targets are ints in it */
-    fa_cross_entropy_args args;
-} problem5;
-
-static int get_target(const problem5 *p, int64_t row) {
+static int get_target(const task *p, int64_t row) {
     int target;
-    memcpy(&target, p->targets.host + p->targets.front + 4 * (size_t)row, 4);
+    memcpy(&target, p->m[TARGETS].host + p->m[TARGETS].front + 4 * (size_t)row, 4);
     return target;
 }
-static void set_target(problem5 *p, int64_t row, int target) { memcpy(p->targets.host + p->targets.front + 4 * (size_t)row, &target, 4); }
+static void set_target(task *p, int64_t row, int target) { memcpy(p->m[TARGETS].host + p->m[TARGETS].front + 4 * (size_t)row, &target, 4); }
 
 static int any_target(int64_t cols, int ignore, rng *r) {
     static const int wrong[] = {-1, INT_MIN, INT_MAX, -100, -16};
@@ -140,80 +119,63 @@ static int any_target(int64_t cols, int ignore, rng *r) {
     if (which == 2) return (int)cols;
     return which < 6 ? 0 : which < 9 ? last : rng_int(r, 0, last);
 }
-static void upload(problem5 *p) {
-    matrix *const all[] = {&p->logits, &p->d_logits, &p->targets, &p->loss, &p->lse, &p->d_loss};
-    for (int i = 0; i < 6; i++) matrix_upload(all[i]);
+static fa_matrix *of_args(fa_cross_entropy_args *a, int m) { return m == LOGITS ? &a->logits : m == D_LOGITS ? &a->d_logits : NULL; }
+static void connect(task *p) {
+    p->args.logits = p->m[LOGITS].at, p->args.d_logits = p->m[D_LOGITS].at;
+    p->args.targets = (const int *)p->m[TARGETS].at.data, p->args.loss = (float *)p->m[LOSS].at.data, p->args.lse = (float *)p->m[LSE].at.data;
+    p->args.d_loss = p->s.weights ? (const float *)p->m[D_LOSS].at.data : NULL;
 }
-static void download(problem5 *p) {
-    matrix *const all[] = {&p->logits, &p->d_logits, &p->targets, &p->loss, &p->lse, &p->d_loss};
-    for (int i = 0; i < 6; i++) matrix_download(all[i]);
-}
-static int intact(const problem5 *p) {
-    return matrix_intact(&p->logits) && matrix_intact(&p->d_logits) && matrix_intact(&p->targets) && matrix_intact(&p->loss) &&
-           matrix_intact(&p->lse) && matrix_intact(&p->d_loss);
-}
-static problem5 new_problem(const kind *k, const form *s, rng *r) {
-    problem5 p;
-    memset(&p, 0, sizeof p);
-    p.logits = matrix_new(place, k->dtype, s->rows, s->cols, s->gap[0], s->tail[0], 0);
-    p.d_logits = matrix_new(place, k->dtype, s->rows, s->cols, s->gap[1], s->tail[1], 1);
-    p.targets = matrix_new(place, FA_F32, 1, s->rows, 0, 0, 0);
-    p.loss = matrix_new(place, FA_F32, 1, s->rows, 0, 0, 1);
-    p.lse = matrix_new(place, FA_F32, 1, s->rows, 0, 0, 1);
-    p.d_loss = matrix_new(place, FA_F32, 1, s->rows, 0, 0, 0);
-    matrix_fill(&p.logits, s->spread, r), matrix_fill(&p.d_loss, 1, r);
+static task new_task(const kind *k, const form *s, rng *r) {
+    task p = empty_task(k, s);
+    for (int m = 0; m < MATRICES; m++) {
+        const int written = m == D_LOGITS || m == LOSS || m == LSE;
+        p.m[m] = m < TARGETS ? matrix_new(place, k->dtype, s->rows, s->cols, s->gap[m], s->tail[m], written) : matrix_new(place, FA_F32, 1, s->rows, 0, 0, written);
+    }
+    matrix_fill(&p.m[LOGITS], s->spread, r), matrix_fill(&p.m[D_LOSS], 1, r);
     for (int64_t i = 0; i < s->rows; i++) set_target(&p, i, any_target(s->cols, s->o.ignore, r));
     upload(&p);
-    p.args.logits = p.logits.at, p.args.d_logits = p.d_logits.at;
-    p.args.targets = (const int *)p.targets.at.data, p.args.loss = (float *)p.loss.at.data, p.args.lse = (float *)p.lse.at.data;
-    p.args.d_loss = s->weights ? (const float *)p.d_loss.at.data : NULL;
+    connect(&p);
     p.args.rows = s->rows, p.args.cols = s->cols, p.args.threads = s->threads;
     p.args.label_smoothing = (float)s->o.smoothing, p.args.z_loss = (float)s->o.z_loss, p.args.softcap = (float)s->o.cap, p.args.ignore_index = s->o.ignore;
     return p;
 }
-static void delete_problem(problem5 *p) {
-    matrix_delete(&p->logits), matrix_delete(&p->d_logits), matrix_delete(&p->targets), matrix_delete(&p->loss), matrix_delete(&p->lse), matrix_delete(&p->d_loss);
-}
-static void run(const kind *k, const fa_cross_entropy_args *a) {
-    if (k->forward(a, 0) != FA_OK || k->backward(a, 0) != FA_OK) tap_bail("%s", fa_last_error());
-}
 
-/* The largest errors of the downloaded loss and lse, and of d_logits from the lse that was computed, as shares of what is
- * allowed. The options as the kernel has them: floats. */
-static double errors_of(const problem5 *p, const form *s, double *back) {
+/* The options as the kernel has them: floats. */
+static options options_of(const form *s) {
     const options o = {(double)(float)s->o.smoothing, (double)(float)s->o.z_loss, (double)(float)s->o.cap, s->o.ignore};
-    double worst = 0, slack, *x = (double *)malloc(sizeof(double) * (size_t)(4 * s->cols + 1)), *z = x + s->cols, *d = z + s->cols, *slacks = d + s->cols;
-    *back = 0;
-    for (int64_t i = 0; i < s->rows; i++) {
-        for (int64_t j = 0; j < s->cols; j++) x[j] = matrix_get(&p->logits, i, j);
-        capped(x, z, s->cols, &o);
-        double loss = loss_row(z, s->cols, get_target(p, i), &o, &slack), largest, rest = lse_row(z, s->cols, &largest), lse = largest + rest, got = matrix_get(&p->lse, 0, i);
-        worst = fmax(worst, matrix_error(matrix_get(&p->loss, 0, i), loss, slack, FA_F32));
-        if (o.smoothing == 0 && o.z_loss == 0 && matrix_get(&p->loss, 0, i) < 0) worst = INFINITY;
-        worst = fmax(worst, matrix_error(got, lse, 1.5e-6 + 1.2e-7 * fabs(isfinite(lse) ? lse : 0) + cap_slack(&o), FA_F32));
-        gradient_row(z, got, d, slacks, s->cols, get_target(p, i), s->weights ? matrix_get(&p->d_loss, 0, i) : 1, &o);
-        for (int64_t j = 0; j < s->cols; j++) *back = fmax(*back, matrix_error(matrix_get(&p->d_logits, i, j), d[j], slacks[j], p->d_logits.dtype));
+    return o;
+}
+static void z_row(const task *p, int64_t row, double *z, const options *o) {
+    for (int64_t j = 0; j < p->s.cols; j++) z[j] = matrix_get(&p->m[LOGITS], row, j);
+    capped(z, z, p->s.cols, o);
+}
+/* The largest error of the loss and lse that are downloaded, as a share of what is allowed. */
+static double forward_error(const task *p) {
+    const int64_t cols = p->s.cols;
+    const options o = options_of(&p->s);
+    double worst = 0, slack, *z = (double *)malloc(sizeof(double) * (size_t)(cols + 1));
+    for (int64_t i = 0; i < p->s.rows; i++) {
+        z_row(p, i, z, &o);
+        double loss = loss_row(z, cols, get_target(p, i), &o, &slack), largest, rest = lse_row(z, cols, &largest), lse = largest + rest;
+        worst = fmax(worst, matrix_error(matrix_get(&p->m[LOSS], 0, i), loss, slack, FA_F32));
+        if (o.smoothing == 0 && o.z_loss == 0 && matrix_get(&p->m[LOSS], 0, i) < 0) worst = INFINITY;
+        worst = fmax(worst, matrix_error(matrix_get(&p->m[LSE], 0, i), lse, 1.5e-6 + 1.2e-7 * fabs(isfinite(lse) ? lse : 0) + cap_slack(&o), FA_F32));
     }
-    free(x);
+    free(z);
     return worst;
 }
-
-/* One shape in both directions; 1 if all is well, else 0 after a note. */
-static int check_rows(const kind *k, const form *s, rng *r, double *worst) {
-    problem5 p = new_problem(k, s, r);
-    double error = INFINITY, error_back = INFINITY;
-    tap_context("%s", describe(k, s));
-    fa_status forward = k->forward(&p.args, 0), backward = k->backward(&p.args, 0);
-    download(&p);
-    int clean = intact(&p);
-    if (forward == FA_OK && backward == FA_OK) error = errors_of(&p, s, &error_back);
-    else tap_note("%s: %s", describe(k, s), fa_last_error());
-    delete_problem(&p);
-    *worst = fmax(*worst, fmax(error, error_back));
-    if (error <= 1 && error_back <= 1 && clean) return 1;
-    tap_note("%s: errors of %.3g and %.3g of what is allowed; around the matrices %s", describe(k, s), error, error_back,
-             clean ? "nothing was written" : "something was written");
-    return 0;
+/* The same of d_logits, from the lse that was computed. */
+static double backward_error(const task *p) {
+    const int64_t cols = p->s.cols;
+    const options o = options_of(&p->s);
+    double worst = 0, *z = (double *)malloc(sizeof(double) * (size_t)(3 * cols + 1)), *d = z + cols, *slacks = d + cols;
+    for (int64_t i = 0; i < p->s.rows; i++) {
+        z_row(p, i, z, &o);
+        gradient_row(z, matrix_get(&p->m[LSE], 0, i), d, slacks, cols, get_target(p, i), p->s.weights ? matrix_get(&p->m[D_LOSS], 0, i) : 1, &o);
+        for (int64_t j = 0; j < cols; j++) worst = fmax(worst, matrix_error(matrix_get(&p->m[D_LOGITS], i, j), d[j], slacks[j], p->k->dtype));
+    }
+    free(z);
+    return worst;
 }
 
 static form plain(int64_t rows, int64_t cols) {
@@ -230,15 +192,9 @@ static void random_options(form *s, rng *r) {
     s->weights = rng_int(r, 0, 1);
 }
 static form random_form(rng *r) {
-    form s = plain(rng_int(r, 1, 12), 0);
-    s.cols = (int64_t)exp(rng_uniform(r) * log(rng_one_in(r, 8) ? 60000.0 : 6000.0));
-    if (rng_one_in(r, 2)) s.cols = (s.cols + 7) / 8 * 8;
-    if (s.cols < 100) s.rows = rng_int(r, 1, 300);
-    for (int i = 0; i < 2; i++) {
-        s.gap[i] = rng_one_in(r, 2) ? 0 : rng_one_in(r, 2) ? 8 * rng_int(r, 1, 3) : rng_int(r, 1, 20);
-        s.tail[i] = rng_one_in(r, 2) ? 0 : rng_int(r, 1, 20);
-    }
-    if (rng_one_in(r, 2)) s.gap[1] = s.gap[0], s.tail[1] = s.tail[0]; /* the fast way for odd rows */
+    form s = random_size(12, 6000, 60000, r);
+    random_gap(&s, LOGITS, r), random_gap(&s, D_LOGITS, r);
+    often_alike(&s, r);
     random_options(&s, r);
     s.threads = rng_int(r, 0, 3);
     s.spread = rng_one_in(r, 4) ? 30 : 3;
@@ -246,55 +202,33 @@ static form random_form(rng *r) {
 }
 
 static void shapes(const kind *k, uint64_t seed) {
-    /* Around the limits of every way to take a row: lanes, a warp, a block, a cluster, segments. */
-    static const int64_t nasty[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511, 513, 1023, 1024, 1025,
-                                    2047, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 16383, 16384, 16385, 32000, 32769, 50257, 65537};
+    static const int64_t nasty[] = {SHORT_LENGTHS, LONGER_LENGTHS, 16383, 16384, 16385, 32000, 32769, 50257, 65537}; /* and a cluster, segments */
     static const int64_t huge[] = {128256, 131075, 262143, 262145, 500001, 524288, 600011};
-    const char *rounds = getenv("FA_ROUNDS");
-    double worst = 0;
-    int passed = 1;
     rng r = rng_new(seed, 500 + (uint64_t)k->dtype);
-    for (int set = 0; set < (place == MEMORY_HOST ? 3 : 1); set++) {
-        const char *isa = place == MEMORY_HOST ? check_instruction_set(set) : "GPU";
+    tally t = new_tally(k, &r);
+    for (int set = 0; (t.isa = instruction_set(set)) != NULL; set++) {
         for (size_t i = 0; i < sizeof nasty / sizeof nasty[0]; i++) {
             form s = plain(nasty[i] < 1000 ? 9 : 2, nasty[i]);
-            passed &= check_rows(k, &s, &r, &worst);
+            check(&t, s);
             random_options(&s, &r);
-            for (int t = 0; t < 2; t++) s.gap[t] = 3, s.tail[t] = 5;
-            passed &= check_rows(k, &s, &r, &worst);
+            check(&t, spaced(s, 3, 5));
         }
-        for (int64_t cols = 1024; cols <= 8192; cols *= 2) /* segments are whole, but rows of one matrix begin anywhere */
-            for (int t = 0; t < 2; t++) {
-                form s = plain(4, cols);
-                s.gap[t] = 3;
-                passed &= check_rows(k, &s, &r, &worst);
-            }
-        tap_ok(passed, "%s, %s: lengths around every limit (worst error %.2f of what is allowed)", k->name, isa, worst);
-        passed = 1, worst = 0;
-        for (int i = 0; i < 8 * (rounds ? atoi(rounds) : 6); i++) {
-            form s = random_form(&r);
-            passed &= check_rows(k, &s, &r, &worst);
-        }
-        tap_ok(passed, "%s, %s: random shapes and options (worst error %.2f of what is allowed)", k->name, isa, worst);
-        passed = 1, worst = 0;
+        check_one_gap(&t, 8192);
+        tell(&t, "lengths around every limit");
+        check_random(&t, 8);
+        tell(&t, "random shapes and options");
     }
-    if (place == MEMORY_HOST) check_instruction_set(0);
     for (size_t i = 0; i < sizeof huge / sizeof huge[0]; i++) {
         form s = plain(2, huge[i]);
         random_options(&s, &r);
-        passed &= check_rows(k, &s, &r, &worst);
+        check(&t, s);
     }
-    tap_ok(passed, "%s: long rows (worst error %.2f of what is allowed)", k->name, worst);
-    passed = 1, worst = 0;
-    for (int rows = 0; rows < 2; rows++) {
-        form s = plain(rows ? 50 : 0, rows ? 0 : 7);
-        passed &= check_rows(k, &s, &r, &worst);
-    }
-    tap_ok(passed, "%s: no rows, no classes: lse is -inf and the loss NaN, or 0 where it is ignored", k->name);
-    form many = plain(70000, 3), streamed = plain(4090, 1029);
-    passed = check_rows(k, &many, &r, &worst);
-    if (place == MEMORY_HOST && k->dtype != FA_F32) passed &= check_rows(k, &streamed, &r, &worst); /* 8 MB of halves, which go past the caches */
-    tap_ok(passed, "%s: many rows", k->name);
+    tell(&t, "long rows");
+    check(&t, plain(0, 7)), check(&t, plain(50, 0));
+    tell_shortly(&t, "no rows, no classes: lse is -inf and the loss NaN, or 0 where it is ignored");
+    check(&t, plain(70000, 3));
+    if (place == MEMORY_HOST && k->dtype != FA_F32) check(&t, plain(4090, 1029)); /* 8 MB of halves, which go past the caches */
+    tell_shortly(&t, "many rows");
 }
 
 /* ---- gradients by finite differences, in double ---- */
@@ -304,7 +238,7 @@ static void differences(options o, rng *r) {
     form s = plain(3, 37);
     double x[37], z[37], worst = 0, slack;
     s.o = o;
-    problem5 p = new_problem(&kinds[0], &s, r);
+    task p = new_task(&kinds[0], &s, r);
     for (int i = 0; i < 3; i++) set_target(&p, i, 17 * i);
     upload(&p);
     run(&kinds[0], &p.args);
@@ -313,14 +247,14 @@ static void differences(options o, rng *r) {
         for (int j = 0; j < 37; j++) {
             double loss[2] = {0, 0};
             for (int side = 0; side < 2; side++) {
-                for (int c = 0; c < 37; c++) x[c] = matrix_get(&p.logits, i, c) + (c == j ? (side ? step : -step) : 0);
+                for (int c = 0; c < 37; c++) x[c] = matrix_get(&p.m[LOGITS], i, c) + (c == j ? (side ? step : -step) : 0);
                 capped(x, z, 37, &o);
-                loss[side] = matrix_get(&p.d_loss, 0, i) * loss_row(z, 37, 17 * i, &o, &slack);
+                loss[side] = matrix_get(&p.m[D_LOSS], 0, i) * loss_row(z, 37, 17 * i, &o, &slack);
             }
-            worst = fmax(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.d_logits, i, j)));
+            worst = fmax(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_LOGITS], i, j)));
         }
     tap_ok(worst < 3e-5, "finite differences: smoothing=%g z_loss=%g softcap=%g (largest difference %.2g)", o.smoothing, o.z_loss, o.cap, worst);
-    delete_problem(&p);
+    delete_task(&p);
 }
 
 /* ---- special values ---- */
@@ -335,284 +269,161 @@ static void special(const kind *k, int64_t cols, rng *r) {
     s.o.ignore = 0;
     if (largest > 1e10) s.o.z_loss = 0;                 /* its square is no float */
     if (largest > 1e10 && s.o.smoothing > 0) largest = 1e30; /* nor the sum of many of them */
-    problem5 p = new_problem(k, &s, r);
+    task p = new_task(k, &s, r);
     for (int64_t j = 0; j < cols; j++) {
-        if (j % 3 != 1) matrix_set(&p.logits, 0, j, -INFINITY);
-        matrix_set(&p.logits, 1, j, -INFINITY);
-        if (j == cols / 2) matrix_set(&p.logits, 2, j, NAN);
-        if (j == cols - 1) matrix_set(&p.logits, 3, j, INFINITY);
-        matrix_set(&p.logits, 4, j, j % 2 ? largest : -largest);
-        matrix_set(&p.logits, 5, j, largest);
-        matrix_set(&p.logits, 6, j, j == cols - 1 ? -300 : -INFINITY); /* one is left: the last, far below 0 */
-        matrix_set(&p.logits, 7, j, j % 2 ? NAN : INFINITY);
+        if (j % 3 != 1) matrix_set(&p.m[LOGITS], 0, j, -INFINITY);
+        matrix_set(&p.m[LOGITS], 1, j, -INFINITY);
+        if (j == cols / 2) matrix_set(&p.m[LOGITS], 2, j, NAN);
+        if (j == cols - 1) matrix_set(&p.m[LOGITS], 3, j, INFINITY);
+        matrix_set(&p.m[LOGITS], 4, j, j % 2 ? largest : -largest);
+        matrix_set(&p.m[LOGITS], 5, j, largest);
+        matrix_set(&p.m[LOGITS], 6, j, j == cols - 1 ? -300 : -INFINITY); /* one is left: the last, far below 0 */
+        matrix_set(&p.m[LOGITS], 7, j, j % 2 ? NAN : INFINITY);
     }
     for (int i = 0; i < 9; i++) set_target(&p, i, i == 7 ? -100 : i == 8 ? (int)cols + 1 : i == 4 ? 0 : 1);
-    matrix_set(&p.d_loss, 0, 7, NAN);
+    matrix_set(&p.m[D_LOSS], 0, 7, NAN);
     upload(&p);
     run(k, &p.args);
     download(&p);
-    double back, error = errors_of(&p, &s, &back);
+    double error = forward_error(&p), back = backward_error(&p);
     tap_ok(error <= 1 && back <= 1, "%s: infinities, NaN, extremes, targets that are none (%.2f and %.2f of what is allowed)", describe(k, &s), error, back);
-    delete_problem(&p);
+    delete_task(&p);
 }
 
-/* Numbers about as large as those from which on the exponents are computed otherwise: 10^6 / log2(e), and many times that. */
 static void large(const kind *k, int64_t cols, rng *r) {
-    static const double sizes[] = {6.9e5, -6.9e5, 6.94e5, -6.94e5, 3e6, -3e6, 2e9, -2e9};
     form s = plain(9, cols);
     s.spread = 1e5; /* of the last row: some of its elements are near, and some are not */
-    problem5 p = new_problem(k, &s, r);
-    for (int i = 0; i < 8; i++) {
-        double at = sizes[i], apart = fabs(at) * (k->dtype == FA_BF16 ? 0x1p-8 : 0x1p-23); /* about what lies between neighbours */
-        for (int64_t j = 0; j < cols; j++) matrix_set(&p.logits, i, j, at + rng_int(r, -6, 0) * apart);
-    }
+    task p = new_task(k, &s, r);
+    set_large(&p.m[LOGITS], r);
     for (int i = 0; i < 9; i++) set_target(&p, i, rng_int(r, 0, (int)cols - 1));
     upload(&p);
     run(k, &p.args);
     download(&p);
-    double back, error = errors_of(&p, &s, &back);
+    double error = forward_error(&p), back = backward_error(&p);
     tap_ok(error <= 1 && back <= 1, "%s, %lld columns: large numbers (%.2f and %.2f of what is allowed)", k->name, (long long)cols, error, back);
-    delete_problem(&p);
+    delete_task(&p);
 }
 
-/* One number behind many that are much smaller, by so much that a float exponential relative to them is infinite, or wraps around. */
+/* One number behind many that are much smaller. */
 static void lonely(const kind *k, int64_t cols, rng *r) {
-    static const double heights[] = {12, 20, 60, 89, 95, 110, 150, 200, 300};
     form s = plain(18, cols);
-    problem5 p = new_problem(k, &s, r);
+    task p = new_task(k, &s, r);
     /* near the end, or among many others that are looked at with it */
-    for (int i = 0; i < 18; i++) matrix_set(&p.logits, i, i < 9 ? cols - 2 : cols * 7 / 8, heights[i % 9]), set_target(&p, i, 1);
-    for (int set = 0; set < (place == MEMORY_HOST ? 3 : 1); set++) {
-        const char *isa = place == MEMORY_HOST ? check_instruction_set(set) : "GPU";
+    for (int i = 0; i < 18; i++) matrix_set(&p.m[LOGITS], i, i < 9 ? cols - 2 : cols * 7 / 8, lonely_height(i)), set_target(&p, i, 1);
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
         upload(&p);
         run(k, &p.args);
         download(&p);
-        double back, error = errors_of(&p, &s, &back);
+        double error = forward_error(&p), back = backward_error(&p);
         tap_ok(error <= 1 && back <= 1, "%s, %s, %lld columns: a lonely large number (%.2f and %.2f of what is allowed)", k->name, isa,
                (long long)cols, error, back);
     }
-    if (place == MEMORY_HOST) check_instruction_set(0);
-    delete_problem(&p);
+    delete_task(&p);
 }
 
 /* ---- the same bits: every time, in any company, with any number of threads, in place ---- */
 
-static int same(const matrix *a, const matrix *b) {
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t j = 0; j < a->cols; j++) {
-            double u = matrix_get(a, i, j), v = matrix_get(b, i, j);
-            if (memcmp(&u, &v, sizeof u) && !(isnan(u) && isnan(v))) return 0;
-        }
-    return 1;
-}
-static int same_results(const problem5 *p, problem5 *q) {
-    matrix_download(&q->loss), matrix_download(&q->lse), matrix_download(&q->d_logits);
-    return same(&p->loss, &q->loss) && same(&p->lse, &q->lse) && same(&p->d_logits, &q->d_logits);
-}
-static void again(problem5 *q) {
-    matrix *const all[] = {&q->loss, &q->lse, &q->d_logits};
-    for (int i = 0; i < 3; i++) matrix_poison(all[i]), matrix_upload(all[i]);
-}
 static void determinism(const kind *k, int64_t cols, rng *r) {
-    enum { ROWS = 40 };
-    form s = plain(ROWS, cols);
+    form s = plain(40, cols);
     s.o.smoothing = 0.1, s.o.z_loss = 1e-3;
-    problem5 p = new_problem(k, &s, r), q = p;
+    task p = new_task(k, &s, r), q = other_results(&p, 0, 0);
     int threads = 1;
-    q.loss = matrix_new(place, FA_F32, 1, ROWS, 0, 0, 1), q.lse = matrix_new(place, FA_F32, 1, ROWS, 0, 0, 1);
-    q.d_logits = matrix_new(place, k->dtype, ROWS, cols, 0, 0, 1);
     p.args.threads = 1;
     run(k, &p.args);
     download(&p);
-    q.args = p.args, q.args.loss = (float *)q.loss.at.data, q.args.lse = (float *)q.lse.at.data, q.args.d_logits = q.d_logits.at;
-    for (int t = 0; t < 4; t++) {
-        q.args.threads = t == 0 ? 1 : t == 1 ? 2 : t == 2 ? 7 : 0;
-        again(&q);
-        run(k, &q.args);
-        threads &= same_results(&p, &q);
-    }
-    tap_ok(threads, "%s, %lld columns: the same bits every time, with any number of threads", k->name, (long long)cols);
-    again(&q);
-    for (int i = 0; i < ROWS; i++) {
-        fa_cross_entropy_args one = q.args;
-        fa_matrix *all[] = {&one.logits, &one.d_logits};
-        for (int m = 0; m < 2; m++) all[m]->data = (char *)all[m]->data + i * all[m]->stride_row * number_bytes(k->dtype);
-        one.targets += i, one.loss += i, one.lse += i, one.d_loss += i;
-        one.rows = 1;
-        run(k, &one);
-    }
-    tap_ok(same_results(&p, &q), "%s, %lld columns: a row by itself has the bits that it has among others", k->name, (long long)cols);
-    again(&q);
+    for (int i = 0; i < 4; i++) threads &= same_again(&p, &q, some_threads(i));
+    tell_columns(threads, &p, EVERY_TIME ", " ANY_THREADS);
+    run_rows(&q);
+    tell_columns(same_results(&p, &q), &p, BY_ITSELF);
+    poison(&q);
     q.args.d_logits = q.args.logits;
     run(k, &q.args);
-    matrix_download(&q.logits);
-    tap_ok(same(&p.d_logits, &q.logits), "%s, %lld columns: the gradient in the place of the logits", k->name, (long long)cols);
-    matrix_delete(&q.loss), matrix_delete(&q.lse), matrix_delete(&q.d_logits);
-    delete_problem(&p);
+    matrix_download(&q.m[LOGITS]);
+    tell_columns(same(&p.m[D_LOGITS], &q.m[LOGITS]), &p, "the gradient in the place of the logits");
+    delete_results(&q);
+    delete_task(&p);
 }
 
 /* What may be absent. */
 static void absent(const kind *k, rng *r) {
     form s = plain(5, 300);
-    problem5 p = new_problem(k, &s, r);
-    double back;
+    task p = new_task(k, &s, r);
     p.args.lse = NULL;
     fa_status first = k->forward(&p.args, 0);
-    p.args.lse = (float *)p.lse.at.data, p.args.loss = NULL;
+    p.args.lse = (float *)p.m[LSE].at.data, p.args.loss = NULL;
     fa_status second = k->forward(&p.args, 0);
     p.args.logits.stride_row = 0; /* the first row five times */
     fa_status third = k->backward(&p.args, 0);
-    p.args.logits.stride_row = p.logits.stride;
+    p.args.logits.stride_row = p.m[LOGITS].stride;
     fa_status fourth = k->backward(&p.args, 0);
     download(&p);
-    double error = errors_of(&p, &s, &back);
+    double error = forward_error(&p), back = backward_error(&p);
     tap_ok(first == FA_OK && second == FA_OK && third == FA_OK && fourth == FA_OK && error <= 1 && back <= 1, "%s: loss and lse by themselves", k->name);
-    p.args.loss = (float *)p.loss.at.data;
-    p.args.logits.stride_row = 0;
-    run(k, &p.args);
-    download(&p);
-    for (int i = 1; i < 5; i++)
-        for (int j = 0; j < 300; j++) matrix_set(&p.logits, i, j, matrix_get(&p.logits, 0, j));
-    error = errors_of(&p, &s, &back);
+    p.args.loss = (float *)p.m[LOSS].at.data;
+    repeat_row(&p);
+    error = forward_error(&p), back = backward_error(&p);
     tap_ok(error <= 1 && back <= 1, "%s: a stride of 0 repeats a row (%.2f and %.2f of what is allowed)", k->name, error, back);
-    delete_problem(&p);
+    delete_task(&p);
 }
 
-/* Two rows that are more than 2^31 elements apart: untouched pages between them take no memory on the host. */
 static void far_apart(rng *r) {
-    const int64_t stride = ((int64_t)1 << 31) + 5;
-    const size_t bytes = (size_t)(stride + 64) * 2;
     form s = plain(2, 64);
-    problem5 p = new_problem(&kinds[2], &s, r);
-    unsigned char *from = (unsigned char *)memory_new(place, bytes);
-    uint16_t row[64];
-    double back;
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 64; j++) number_store(row, j, FA_BF16, matrix_get(&p.logits, i, j));
-        memory_put(place, from + (size_t)i * (size_t)stride * 2, row, sizeof row);
-    }
-    p.args.logits.data = from, p.args.logits.stride_row = stride, p.args.d_logits = p.args.logits;
-    run(&kinds[2], &p.args);
+    task p = new_task(&kinds[2], &s, r);
+    void *from = memory_new(place, FAR_BYTES);
+    far_put(from, &p.m[LOGITS]);
+    p.args.logits.data = from, p.args.logits.stride_row = FAR, p.args.d_logits = p.args.logits;
+    run(p.k, &p.args);
     download(&p);
-    for (int i = 0; i < 2; i++) {
-        memory_get(place, row, from + (size_t)i * (size_t)stride * 2, sizeof row);
-        for (int j = 0; j < 64; j++) matrix_set(&p.d_logits, i, j, number_load(row, j, FA_BF16));
-    }
-    double error = errors_of(&p, &s, &back);
+    far_get(&p.m[D_LOGITS], from, FAR);
+    double error = forward_error(&p), back = backward_error(&p);
     tap_ok(error <= 1 && back <= 1, "rows that are 2^31 elements apart (%.2f and %.2f of what is allowed)", error, back);
-    memory_delete(place, from, bytes);
-    delete_problem(&p);
+    memory_delete(place, from, FAR_BYTES);
+    delete_task(&p);
 }
 
 /* ---- errors ---- */
 
-/* The call fails with a message that starts with the instance's name and has both words in it, and writes nothing. */
-static void fails(problem5 *p, const kind *k, int backward, const char *first, const char *second) {
-    fa_status status = (backward ? k->backward : k->forward)(&p->args, 0);
-    char message[600];
-    snprintf(message, sizeof message, "%s", fa_last_error());
-    int named = message_begins(message, k->name, backward, "") && strstr(message, first) && strstr(message, second);
-    download(p);
-    int untouched = matrix_untouched(&p->loss) && matrix_untouched(&p->lse) && matrix_untouched(&p->d_logits);
-    if (!named) tap_note("the message does not start with the name, or lacks '%s' or '%s'", first, second);
-    if (!untouched) tap_note("something was written");
-    tap_ok(status == FA_ERROR_ARGUMENT && named && untouched, "error: %s", status == FA_OK ? first : message);
-    delete_problem(p);
-}
-
 static void errors(rng *r) {
     const form s = plain(3, 10);
     const kind *k = &kinds[0];
-    problem5 p;
-#define FRESH p = new_problem(k, &s, r)
+    task p;
     for (int backward = 0; backward < 2; backward++) {
-        FRESH, p.args.rows = -1, fails(&p, k, backward, "rows is -1", "0 or more");
-        FRESH, p.args.cols = -2, fails(&p, k, backward, "cols is -2", "0 or more");
-        FRESH, p.args.rows = 0, p.args.cols = INT64_MAX, fails(&p, k, backward, "cols is 9223372036854775807", "at most 2^48");
-        FRESH, p.args.rows = (int64_t)1 << 40, p.args.cols = (int64_t)1 << 40, fails(&p, k, backward, "rows is 1099511627776", "at most 2^48");
-        FRESH, p.args.threads = -1, fails(&p, k, backward, "threads is -1", "0 (all)");
-        FRESH, p.args.label_smoothing = -0.5f, fails(&p, k, backward, "label_smoothing is -0.5", "between 0 and 1");
-        FRESH, p.args.label_smoothing = 1.5f, fails(&p, k, backward, "label_smoothing is 1.5", "between 0 and 1");
-        FRESH, p.args.label_smoothing = NAN, fails(&p, k, backward, "label_smoothing is nan", "between 0 and 1");
-        FRESH, p.args.z_loss = -1, fails(&p, k, backward, "z_loss is -1", "0 or more");
-        FRESH, p.args.z_loss = INFINITY, fails(&p, k, backward, "z_loss is inf", "0 or more");
-        FRESH, p.args.softcap = -30, fails(&p, k, backward, "softcap is -30", "0 means none");
-        FRESH, p.args.softcap = 2e30f, fails(&p, k, backward, "softcap is 2e+30", "between 1e-30 and 1e+30");
-        if (place != MEMORY_HOST) k = &kinds[2], FRESH, p.args.softcap = 2e4f, fails(&p, k, backward, "softcap is 20000", "between 1e-30 and 10000"), k = &kinds[0];
-        FRESH, p.args.softcap = NAN, fails(&p, k, backward, "softcap is nan", "0 means none");
-        FRESH, p.args.logits.data = NULL, fails(&p, k, backward, "logits.data is NULL", "(3, 10) elements");
-        FRESH, p.args.logits.data = (char *)p.args.logits.data + 2, fails(&p, k, backward, "logits.data is 0x", "aligned to 4 bytes");
-        FRESH, p.args.logits.stride_row = -10, fails(&p, k, backward, "logits.stride_row is -10", "not negative");
-        FRESH, p.args.targets = NULL, fails(&p, k, backward, "targets is NULL", "3 ints");
-        FRESH, p.args.targets = (const int *)((const char *)p.args.targets + 1), fails(&p, k, backward, "targets is 0x", "aligned to 4 bytes");
-        FRESH, p.args.lse = (float *)((char *)p.args.lse + 2), fails(&p, k, backward, "lse is 0x", "aligned to 4 bytes");
+        sizes_fail(k, s, backward, r);
+        FRESH, p.args.threads = -1, fails(&p, backward, "threads is -1", "0 (all)");
+        FRESH, p.args.label_smoothing = -0.5f, fails(&p, backward, "label_smoothing is -0.5", "between 0 and 1");
+        FRESH, p.args.label_smoothing = 1.5f, fails(&p, backward, "label_smoothing is 1.5", "between 0 and 1");
+        FRESH, p.args.label_smoothing = NAN, fails(&p, backward, "label_smoothing is nan", "between 0 and 1");
+        FRESH, p.args.z_loss = -1, fails(&p, backward, "z_loss is -1", "0 or more");
+        FRESH, p.args.z_loss = INFINITY, fails(&p, backward, "z_loss is inf", "0 or more");
+        FRESH, p.args.softcap = -30, fails(&p, backward, "softcap is -30", "0 means none");
+        FRESH, p.args.softcap = 2e30f, fails(&p, backward, "softcap is 2e+30", "between 1e-30 and 1e+30");
+        if (place != MEMORY_HOST) k = &kinds[2], FRESH, p.args.softcap = 2e4f, fails(&p, backward, "softcap is 20000", "between 1e-30 and 10000"), k = &kinds[0];
+        FRESH, p.args.softcap = NAN, fails(&p, backward, "softcap is nan", "0 means none");
+        matrix_fails(k, s, backward, LOGITS, 1, 0, r);
+        FRESH, p.args.targets = NULL, fails(&p, backward, "targets is NULL", "3 ints");
+        FRESH, p.args.targets = (const int *)((const char *)p.args.targets + 1), fails(&p, backward, "targets is 0x", "aligned to 4 bytes");
+        FRESH, p.args.lse = (float *)((char *)p.args.lse + 2), fails(&p, backward, "lse is 0x", "aligned to 4 bytes");
     }
-    FRESH, p.args.loss = (float *)((char *)p.args.loss + 2), fails(&p, k, 0, "loss is 0x", "aligned to 4 bytes");
-    FRESH, p.args.loss = NULL, p.args.lse = NULL, fails(&p, k, 0, "loss and lse are NULL", "3 floats");
-    FRESH, p.args.loss = (float *)p.args.logits.data, fails(&p, k, 0, "has a place in logits", "memory of its own");
-    FRESH, p.args.lse = (float *)(void *)((char *)p.args.d_logits.data + 4), fails(&p, k, 1, "has a place in d_logits", "memory of its own");
-    FRESH, p.args.loss = p.args.lse, fails(&p, k, 0, "share memory", "two arrays");
-    FRESH, p.args.loss = (float *)(void *)(uintptr_t)p.args.targets, fails(&p, k, 0, "targets, ", "two arrays");
-    FRESH, p.args.lse = p.args.loss + 1, fails(&p, k, 0, "and lse, ", "two arrays");
-    FRESH, p.args.d_logits = p.args.logits, p.args.d_logits.stride_row++, fails(&p, k, 1, "d_logits is written in place of logits", "the same is needed");
-    FRESH, p.args.logits.stride_row = INT64_MAX, fails(&p, k, 0, "logits.stride_row is 9223372036854775807", "more than 2^48 elements");
-    FRESH, p.args.lse = NULL, fails(&p, k, 1, "lse is NULL", "3 floats");
-    FRESH, p.args.d_loss = (const float *)((const char *)p.args.d_loss + 2), fails(&p, k, 1, "d_loss is 0x", "aligned to 4 bytes");
-    FRESH, p.args.d_logits.data = NULL, fails(&p, k, 1, "d_logits.data is NULL", "(3, 10) elements");
-    FRESH, p.args.d_logits.stride_row = 9, fails(&p, k, 1, "d_logits.stride_row is 9", "written over each other");
-#undef FRESH
-    tap_ok(c_f32_forward(NULL, 0) == FA_ERROR_ARGUMENT && message_begins(fa_last_error(), "c_f32", 0, "args is NULL"), "error: %s", fa_last_error());
-    tap_ok(c_bf16_backward(NULL, 0) == FA_ERROR_ARGUMENT && message_begins(fa_last_error(), "c_bf16", 1, "args is NULL"), "error: %s", fa_last_error());
+    FRESH, p.args.loss = (float *)((char *)p.args.loss + 2), fails(&p, 0, "loss is 0x", "aligned to 4 bytes");
+    FRESH, p.args.loss = NULL, p.args.lse = NULL, fails(&p, 0, "loss and lse are NULL", "3 floats");
+    FRESH, p.args.loss = (float *)p.args.logits.data, fails(&p, 0, "has a place in logits", "memory of its own");
+    FRESH, p.args.lse = (float *)(void *)((char *)p.args.d_logits.data + 4), fails(&p, 1, "has a place in d_logits", "memory of its own");
+    FRESH, p.args.loss = p.args.lse, fails(&p, 0, "share memory", "two arrays");
+    FRESH, p.args.loss = (float *)(void *)(uintptr_t)p.args.targets, fails(&p, 0, "targets, ", "two arrays");
+    FRESH, p.args.lse = p.args.loss + 1, fails(&p, 0, "and lse, ", "two arrays");
+    FRESH, p.args.d_logits = p.args.logits, p.args.d_logits.stride_row++, fails(&p, 1, "d_logits is written in place of logits", "the same is needed");
+    FRESH, p.args.logits.stride_row = INT64_MAX, fails(&p, 0, "logits.stride_row is 9223372036854775807", "more than 2^48 elements");
+    FRESH, p.args.lse = NULL, fails(&p, 1, "lse is NULL", "3 floats");
+    FRESH, p.args.d_loss = (const float *)((const char *)p.args.d_loss + 2), fails(&p, 1, "d_loss is 0x", "aligned to 4 bytes");
+    FRESH, p.args.d_logits.data = NULL, fails(&p, 1, "d_logits.data is NULL", "(3, 10) elements");
+    FRESH, p.args.d_logits.stride_row = 9, fails(&p, 1, "d_logits.stride_row is 9", "written over each other");
+    fails_without_args(&kinds[0], 0), fails_without_args(&kinds[2], 1);
     fa_cross_entropy_args zero;
     memset(&zero, 0, sizeof zero);
-    tap_ok(c_f32_forward(&zero, 0) == FA_OK && c_f32_backward(&zero, 0) == FA_OK, "all-zero arguments are valid");
-    tap_ok(c_f32_workspace(&zero) == 0, "no workspace is needed");
+    tap_ok(succeeds(k, &zero), "all-zero arguments are valid");
+    tap_ok(k->workspace(&zero) == 0, "no workspace is needed");
 }
-
-/* ---- GPUs: streams, graphs, errors that were there before ---- */
-
-#if defined(__CUDACC__)
-static void streams(int64_t cols, rng *r) {
-    form s = plain(6, cols);
-    problem5 p = new_problem(&kinds[2], &s, r);
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t launchable;
-    double back;
-    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
-    fa_status status = c_bf16_forward(&p.args, stream), second = c_bf16_backward(&p.args, stream);
-    tap_ok(cudaStreamEndCapture(stream, &graph) == cudaSuccess && status == FA_OK && second == FA_OK, "%lld columns: calls are captured in a graph", (long long)cols);
-    download(&p);
-    tap_ok(matrix_untouched(&p.loss) && matrix_untouched(&p.d_logits), "nothing runs during the capture");
-    tap_ok(cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess && cudaGraphLaunch(launchable, stream) == cudaSuccess &&
-               cudaStreamSynchronize(stream) == cudaSuccess,
-           "the graph runs");
-    download(&p);
-    tap_ok(errors_of(&p, &s, &back) <= 1 && back <= 1, "and computes what the calls do");
-    cudaGraphExecDestroy(launchable), cudaGraphDestroy(graph), cudaStreamDestroy(stream);
-
-    matrix_poison(&p.loss), matrix_upload(&p.loss);
-    cudaGetLastError();
-    cudaSetDevice(9999); /* an error of the caller's own, which he has not looked at yet */
-    status = c_bf16_forward(&p.args, 0);
-    tap_ok(status == FA_OK && cudaPeekAtLastError() == cudaErrorInvalidDevice, "an earlier CUDA error is neither reported as ours nor cleared (%s)",
-           fa_status_string(status));
-    cudaGetLastError();
-    download(&p);
-    tap_ok(errors_of(&p, &s, &back) <= 1, "the call after an earlier error computes");
-    delete_problem(&p);
-}
-
-static void on_the_host(rng *r) {
-    const kind host = {"c_host", FA_F32, c_host_forward, c_host_backward, c_host_workspace};
-    form s = plain(9, 777);
-    double worst = 0;
-    place = MEMORY_HOST;
-    tap_ok(check_rows(&host, &s, r, &worst), "an instance for the CPU beside those for the GPU (%.2f of what is allowed)", worst);
-    place = MEMORY_DEVICE;
-}
-#endif
 
 int main(void) {
     if (!matrix_place(&place, "cross_entropy")) return tap_end();
@@ -634,9 +445,10 @@ int main(void) {
     }
     far_apart(&r);
 #if defined(__CUDACC__)
-    streams(1000, &r);
-    streams(200000, &r);
-    on_the_host(&r);
+    streams(&kinds[2], plain(6, 1000), "1000 columns: ", 0, &r);
+    streams(&kinds[2], plain(6, 200000), "200000 columns: ", 0, &r);
+    const kind host = {"c_host", INSTANCE(c_host), FA_F32};
+    on_the_host(&host, plain(9, 777), &r);
 #endif
     return tap_end();
 }

@@ -211,7 +211,6 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__HAS_90
 #undef FA__COUNTED
 #undef FA__LONG_FROM
-#undef FA__TABLE_LONG_FROM
 #undef FA__CHOOSE_90
 #undef FA__CHOOSE_80
 #undef FA__HAS_AMPLE

@@ -65,10 +65,8 @@
 /* 64 rows per consumer warpgroup. S takes N / 2 registers per thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
  * have, the 160 of three, or the 112 of two teams of two; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if possible. More
  * keys per step gain nothing (176 at head dimension 128, 80 at 256), and waste more beyond a diagonal and beyond the last
- * key. Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
-#define FA__TABLE_M 128
-#define FA__TABLE_TEAMS 1
-#define FA__TABLE_STAGES 2
+ * key. */
+
 /* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too. */
 #if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
 #define FA__TABLE_CROWDED 0
@@ -77,85 +75,76 @@
 #else
 #define FA__TABLE_CROWDED 2
 #endif
-#if FA__WIDEST <= 64
-/* O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much
+/* Up to 64 O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much
  * of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there are two teams of two
  * warpgroups, each with blocks of its own, so that one multiplies while the other ends a block. Without a mask they are slower
  * from 1,536 keys on, and with biases or a user's hook always; ALiBi spills under masks that are not causal. */
-#if !FA__SIZED && (FA__HAS_MASK ? FA__COLUMNS != FA__NEED_ALIBI || FA__MASK_IS_BAND == 1 \
-                                : (!FA__HAS_SCORE || FA__SOFT_CAP) && FA__COLUMNS != FA__NEED_KEY_BIAS)
-#undef FA__TABLE_TEAMS
+#if FA__WIDEST <= 64 && !FA__LONG && !FA__SIZED && \
+    (FA__HAS_MASK ? FA__COLUMNS != FA__NEED_ALIBI || FA__MASK_IS_BAND == 1 : (!FA__HAS_SCORE || FA__SOFT_CAP) && FA__COLUMNS != FA__NEED_KEY_BIAS)
 #define FA__TABLE_TEAMS 2
-#endif
-#if FA__MASK_IS_BAND && !(FA__BIAS_TILES && FA_HEAD_DIM_V <= 56)
-#if FA__TABLE_TEAMS == 1
-#define FA__TABLE_LONG_FROM 3072
-#elif FA__BIAS_TILES || FA__COLUMNS
-#define FA__TABLE_LONG_FROM 4096
 #else
-#define FA__TABLE_LONG_FROM 6144
-#endif
-#elif !FA__HAS_MASK && FA__TABLE_TEAMS == 2
-#define FA__TABLE_LONG_FROM 1536
-#else
-#define FA__TABLE_LONG_FROM 0
-#endif
-#if FA__LONG
-#undef FA__TABLE_TEAMS
 #define FA__TABLE_TEAMS 1
 #endif
-#if FA__TABLE_TEAMS == 1 && (FA__LONG || !FA__HAS_MASK)
-#undef FA__TABLE_M
-#define FA__TABLE_M 192
+/* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
+#if !FA__LONG
+#if FA__SIZED || FA__WIDEST > 64 || (FA__HAS_MASK ? !FA__MASK_IS_BAND || (FA__BIAS_TILES && FA_HEAD_DIM_V <= 56) : FA__TABLE_TEAMS == 1)
+#define FA__LONG_FROM 0
+#elif !FA__HAS_MASK
+#define FA__LONG_FROM 1536
+#elif FA__TABLE_TEAMS == 1
+#define FA__LONG_FROM 3072
+#elif FA__BIAS_TILES || FA__COLUMNS
+#define FA__LONG_FROM 4096
 #else
-#undef FA__TABLE_STAGES
-#define FA__TABLE_STAGES 3
+#define FA__LONG_FROM 6144
+#endif
 #endif
 #if FA__TABLE_TEAMS == 2
+#define FA__TABLE_M 128
 #define FA__TABLE_N 64
-#elif FA__TABLE_CROWDED == 2 || (FA__LONG && FA__HOOKED)
+#define FA__TABLE_STAGES 3
+#elif FA__WIDEST <= 64 && (FA__LONG || !FA__HAS_MASK)
+#define FA__TABLE_M 192
+#if FA__LONG && FA__HOOKED
 #define FA__TABLE_N 96
-#elif FA__TABLE_M == 192 && (FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48)
+#elif FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48
 #define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
 #else
 #define FA__TABLE_N 128
 #endif
+#define FA__TABLE_STAGES 2
 #elif FA__WIDEST <= 128
-#define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_M 128
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 96
 #else
 #define FA__TABLE_N 128
 #endif
+#define FA__TABLE_STAGES (FA__WIDEST <= 64 ? 3 : 2)
+#elif FA__WIDEST > 176 && FA__WIDEST <= 192 && FA__HAS_MASK && !FA__HAS_SCORE && !FA__COLUMNS /* 7 to 10% faster at 512, 0 to 5% from 2,048 on; at 160 5% slower there */
+#define FA__TABLE_M 128
+#define FA__TABLE_N 64
+#define FA__TABLE_STAGES 3
 #elif FA__WIDEST <= 192
-#define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_M 128
 #if FA__BIAS_TILES
 #define FA__TABLE_N 64
 #elif FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 80
-#elif FA__WIDEST > 176 && FA__HAS_MASK && !FA__HAS_SCORE && !FA__COLUMNS /* 7 to 10% faster at 512, 0 to 5% from 2,048 on; at 160 5% slower there */
-#define FA__TABLE_N 64
-#undef FA__TABLE_STAGES
-#define FA__TABLE_STAGES 3
 #else
 #define FA__TABLE_N 96
 #endif
+#define FA__TABLE_STAGES 2
 #else
-#define FA__TABLE_LONG_FROM 0
+#define FA__TABLE_M 128
 #if FA__TABLE_CROWDED == 2
 #define FA__TABLE_N 48
 #else
 #define FA__TABLE_N 64
 #endif
+#define FA__TABLE_STAGES 2
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_TEAMS * FA__TABLE_M / 16)
-#if !defined(FA__LONG_FROM)
-#if FA__SIZED
-#define FA__LONG_FROM 0
-#else
-#define FA__LONG_FROM FA__TABLE_LONG_FROM
-#endif
-#endif
 #elif FA__IS_HALF
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
@@ -174,38 +163,30 @@
 /* 32-bit types, whose FA__AMPLE tiles are faster where there are any. They are kept as halves, but land as floats, so that a row
  * of Q takes as much room as a key of a tile. */
 #elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
-#define FA__TABLE_WARPS 4
 #if FA__AMPLE && FA__WIDEST <= 96 /* 32 rows a warp; a block of 256 is 5 to 10% slower under a short diagonal, and up to 5% faster elsewhere */
+#define FA__TABLE_M (FA__HAS_MASK ? 128 : 256)
 #define FA__TABLE_N 32
+#define FA__TABLE_WARPS (FA__HAS_MASK ? 4 : 8)
 #define FA__TABLE_STAGES 2
-#if FA__HAS_MASK
-#define FA__TABLE_M 128
-#else
-#undef FA__TABLE_WARPS
-#define FA__TABLE_WARPS 8
-#define FA__TABLE_M 256
-#endif
 #elif FA__AMPLE /* 16 rows a warp */
-#undef FA__TABLE_WARPS
-#define FA__TABLE_WARPS 8
 #define FA__TABLE_M 128
 #define FA__TABLE_N 32
+#define FA__TABLE_WARPS 8
 #define FA__TABLE_STAGES (FA__WIDEST <= 192 ? 2 : 1)
 #elif FA__WIDEST <= 64 /* 32 rows a warp */
 #define FA__TABLE_M 128
 #define FA__TABLE_N 32
+#define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
 #elif FA__WIDEST <= 128 /* with a smaller S; one stage fits in 99 KB */
 #define FA__TABLE_M 128
 #define FA__TABLE_N 16
-#if FA__WIDEST > 96 && FA__MASK_READS && FA__HAS_SCORE /* no registers are left to split the next tiles under P V */
-#define FA__TABLE_STAGES 1
-#else
-#define FA__TABLE_STAGES 2
-#endif
+#define FA__TABLE_WARPS 4
+#define FA__TABLE_STAGES (FA__WIDEST > 96 && FA__MASK_READS && FA__HAS_SCORE ? 1 : 2) /* 1: no registers are left to split the next tiles under P V */
 #else /* 16 rows a warp; two thread blocks fit in 227 KB, one in 99 KB */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 16
+#define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 1
 #endif
 #else /* FA_TF32: only the first halves of the pairs, so more keys */
@@ -232,61 +213,16 @@
 #if !defined(FA_BLOCK_N)
 #define FA_BLOCK_N FA__TABLE_N
 #endif
-/* A CPU ignores FA_WARPS and FA_STAGES; values that no GPU could use are an error there, too. */
-#if FA__ARCH == FA_CPU
-#if defined(FA_WARPS) && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32)
-FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__STR(FA_WARPS) ": 1 to 32 are possible");
-#endif
-#undef FA_WARPS
+#if !defined(FA_WARPS) && FA__ARCH == FA_CPU
 #define FA_WARPS 1
-#endif
-#if !defined(FA_WARPS)
+#elif !defined(FA_WARPS)
 #define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : FA_BLOCK_M % (FA__TABLE_M / FA__TABLE_WARPS) ? 16 : FA__TABLE_M / FA__TABLE_WARPS)) /* as many rows per warp as in the table, if possible */
 #endif
 #if !defined(FA_STAGES)
 #define FA_STAGES FA__TABLE_STAGES
 #endif
-/* At most 1024: a band is asked for its keys that far outside a tile (attention_scores.h), and a tile may end that far
- * beyond the last query or key (attention_check.h). */
-#if FA_BLOCK_M + 0 < 16 || FA_BLOCK_M + 0 > 1024 || (FA_BLOCK_M + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_M)
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
-#undef FA_BLOCK_M
-#define FA_BLOCK_M FA__TABLE_M
-#elif FA__ARCH == 80 && FA_BLOCK_M > 512 && FA_BLOCK_M % 32 != 0
-FA__REQUIRE(0, "FA_BLOCK_M, the queries of a tile, is " FA__STR(FA_BLOCK_M) ": beyond 512 a multiple of 32 is needed, since a thread block has at most 32 warps, each of 16 or 32 queries");
-#undef FA_BLOCK_M
-#define FA_BLOCK_M FA__TABLE_M
-#undef FA_WARPS
-#define FA_WARPS FA__TABLE_WARPS
-#endif
-#if FA_BLOCK_N + 0 < 16 || FA_BLOCK_N + 0 > 1024 || (FA_BLOCK_N + 0) % 16 != 0 || FA__IS_BARE(FA_BLOCK_N)
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": a multiple of 16 up to 1024 is needed, " FA__AS_A_NUMBER);
-#undef FA_BLOCK_N
-#define FA_BLOCK_N FA__TABLE_N
-#endif
-#if FA_STAGES + 0 < 1 || FA_STAGES + 0 > (FA__ARCH == 80 ? 2 : 4) || FA__IS_BARE(FA_STAGES)
-FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGES) ": 1 or 2 (FA_ARCH 90: 1 to 4) are possible, " FA__AS_A_NUMBER);
-#undef FA_STAGES
-#define FA_STAGES 1
-#elif FA__ARCH == FA_CPU
-#undef FA_STAGES
-#define FA_STAGES 1
-#endif
-#if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 || (FA_WARPS != FA_BLOCK_M / 16 && !(FA_BLOCK_M == 128 && FA_WARPS == 16)))
-FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16, or not defined; or FA_BLOCK_M 128 and FA_WARPS 16, two teams");
-#undef FA_BLOCK_M
-#define FA_BLOCK_M FA__TABLE_M
-#undef FA_WARPS
-#define FA_WARPS FA__TABLE_WARPS
-#elif FA__ARCH == 90 && FA_BLOCK_N > 256
-FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": FA_ARCH 90 multiplies at most 256");
-#undef FA_BLOCK_N
-#define FA_BLOCK_N FA__TABLE_N
-#elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32 && !(FA__ARCH == 90 && FA_BLOCK_M == FA_WARPS * 8)))
-FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": 16 or 32 times as many are needed, the rows that a warp can hold");
-#undef FA_WARPS
-#define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : 16))
-#endif
+#include <fa/kernel/attention_tiles_check.h>
+
 #if FA__ARCH == 90 && FA_WARPS == FA_BLOCK_M / 8
 #define FA__TEAMS 2 /* of warpgroups of a thread block, each with query blocks of its own */
 #else

@@ -110,10 +110,36 @@ FA__CALLED int fa__is_ample(const void *kernel) {
     return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__AMPLE_SHARED(capability);
 }
 
-/* Launches a kernel with one parameter block. It takes shared_bytes of shared memory, or less_bytes where it was compiled
- * for a GPU that has little (kernel/attention_loop_choices.h). */
+/* Launches a kernel with one parameter block, in clusters of `clustered` blocks. */
+FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
+                                       size_t shared_bytes, void *params, fa_stream stream) {
+    int device, most;
+    cudaError_t error;
+    cudaLaunchAttribute cluster;
+    cudaLaunchConfig_t launch = {};
+    void *arguments[1] = {params};
+    if (shared_bytes > 48 * 1024) {
+        error = fa__most_shared(&device, &most);
+        if (error == cudaSuccess) error = fa__reserve_shared(kernel, most);
+        if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
+    }
+    launch.gridDim = dim3((unsigned)blocks, 1, 1);
+    launch.blockDim = dim3((unsigned)threads, 1, 1);
+    launch.dynamicSmemBytes = shared_bytes;
+    launch.stream = stream;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)clustered;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    launch.attrs = &cluster;
+    launch.numAttrs = clustered > 1;
+    error = cudaLaunchKernelExC(&launch, kernel, arguments);
+    return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
+}
+
+/* The same without clusters, once what the kernel needs is known to fit: shared_bytes of shared memory, or less_bytes where it
+ * was compiled for a GPU that has little (kernel/attention_loop_choices.h). */
 FA__CALLED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
-                                             size_t less_bytes, void *params, fa_stream stream) {
+                                size_t less_bytes, void *params, fa_stream stream) {
     int device, most, capability = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the current device");
@@ -134,12 +160,8 @@ FA__CALLED fa_status fa__launch(const char *name, const void *kernel, unsigned b
         }
         fa_status status = fa__check_shared(name, shared_bytes, most);
         if (status != FA_OK) return status;
-        error = fa__reserve_shared(kernel, most);
-        if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
-    void *arguments[1] = {params};
-    error = cudaLaunchKernel(kernel, dim3(blocks, 1, 1), dim3((unsigned)threads, 1, 1), arguments, shared_bytes, stream);
-    return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
+    return fa__launch_blocks(name, kernel, blocks, threads, 1, shared_bytes, params, stream);
 }
 /** @endcond */
 

@@ -20,6 +20,7 @@
 #define FA__TEAM_BYTES(tensors) ((tensors) * 16 > FA__ROW_BYTES ? 16 : FA__ROW_BYTES / 16 / (tensors) * 16)
 #define FA__TEAM_THREADS 512
 #define FA__TEAM_RESIDENT 2
+#define FA__CUT_THREADS 128 /* of a block that takes a segment (kernel/segments.h), FA__TEAM_BYTES each */
 /* Rows in shared memory, processed in pieces of FA__TEAM_BYTES: threads of a block; bytes that it holds at most as long as
  * another block can be added to the cluster, so that three blocks per multiprocessor take turns in loading, reducing and
  * storing; and the largest cluster that every device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
@@ -124,33 +125,10 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
     return FA_OK;
 }
 
-FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
-                                       size_t shared_bytes, void *params, fa_stream stream) {
-    int device, most_shared;
-    cudaError_t error;
-    cudaLaunchAttribute cluster;
-    cudaLaunchConfig_t launch = {};
-    void *arguments[1] = {params};
-    if (shared_bytes > 48 * 1024) {
-        error = fa__most_shared(&device, &most_shared);
-        if (error == cudaSuccess) error = fa__reserve_shared(kernel, most_shared);
-        if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
-    }
-    launch.gridDim = dim3((unsigned)(blocks < FA__BLOCKS_MOST ? blocks : FA__BLOCKS_MOST), 1, 1);
-    launch.blockDim = dim3((unsigned)threads, 1, 1);
-    launch.dynamicSmemBytes = shared_bytes;
-    launch.stream = stream;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)clustered;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    launch.attrs = &cluster;
-    launch.numAttrs = clustered > 1;
-    error = cudaLaunchKernelExC(&launch, kernel, arguments);
-    return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
-}
 static inline FA_UNUSED fa_status fa__launch_rows(const char *name, const void *kernel, const fa__rows *r, size_t shared_bytes,
                                                   void *params, fa_stream stream) {
-    return fa__launch_blocks(name, kernel, (r->rows + r->teams - 1) / r->teams * r->blocks, r->threads * r->teams, r->blocks,
+    const int64_t blocks = (r->rows + r->teams - 1) / r->teams * r->blocks;
+    return fa__launch_blocks(name, kernel, blocks < FA__BLOCKS_MOST ? blocks : FA__BLOCKS_MOST, r->threads * r->teams, r->blocks,
                              shared_bytes, params, stream);
 }
 /** @endcond */

@@ -13,8 +13,7 @@
  *   FA__KEEPS_FORWARD     optional: 1 if the forward keeps floats of place->keeps pieces of a row, and one more, in place->kept (CPU)
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
  *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
- *   FA__CUT_THREADS       optional: threads of a GPU block that take a segment (128), and how many such blocks should fit in
- *   FA__CUT_RESIDENT      a multiprocessor (8)
+ *   FA__CUT_RESIDENT      optional: GPU blocks of FA__CUT_THREADS, which take a segment, that should fit in a multiprocessor (8)
  *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
  *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function handles that itself
  *
@@ -52,7 +51,6 @@
 #define FA__ONE_DIRECTION 0
 #endif
 #define FA__UNROLL_PIECES
-#define FA__CUT_THREADS 128
 #if !defined(FA__CUT_RESIDENT)
 #define FA__CUT_RESIDENT 8
 #endif
@@ -102,7 +100,6 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__KEEPS_FORWARD
 #undef FA__CUT_FORWARD
 #undef FA__CUT_BACKWARD
-#undef FA__CUT_THREADS
 #undef FA__CUT_RESIDENT
 #undef FA__CUT_WHOLE_RESIDENT
 #undef FA__CUT_PARTIAL
