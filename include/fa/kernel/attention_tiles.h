@@ -182,7 +182,11 @@
 #define FA__TABLE_M 128
 #define FA__TABLE_N 16
 #define FA__TABLE_WARPS 4
-#define FA__TABLE_STAGES (FA__WIDEST > 96 && FA__MASK_READS && FA__HAS_SCORE ? 1 : 2) /* 1: no registers are left to split the next tiles under P V */
+#if FA__WIDEST > 96 && FA__MASK_READS && FA__HAS_SCORE /* no registers are left to split the next tiles under P V (as an expression gcc warns of it) */
+#define FA__TABLE_STAGES 1
+#else
+#define FA__TABLE_STAGES 2
+#endif
 #else /* 16 rows a warp; two thread blocks fit in 227 KB, one in 99 KB */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 16
