@@ -77,25 +77,15 @@ FA__DEVICE void fa_sm90_mbarrier_arrive_if(uint32_t barrier, int condition) {
 FA__DEVICE void fa_sm90_mbarrier_expect(uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
+#define FA__MBARRIER_WAIT(order)                                                                                             \
+    asm volatile("{\n.reg .pred done;\nagain: mbarrier.try_wait.parity" order ".shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" \
+                 ::"r"(barrier), "r"(parity)                                                                                   \
+                 : "memory")
 /* Returns when the phase of that parity has completed. */
-FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" ::"r"(barrier), "r"(parity)
-                 : "memory");
-}
-
+FA__DEVICE void fa_sm90_mbarrier_wait(uint32_t barrier, int parity) { FA__MBARRIER_WAIT(""); }
 /* The same, where what it stands for was sent by other thread blocks of the cluster. */
-FA__DEVICE void fa_sm90_mbarrier_wait_cluster(uint32_t barrier, int parity) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" ::"r"(barrier), "r"(parity)
-                 : "memory");
-}
+FA__DEVICE void fa_sm90_mbarrier_wait_cluster(uint32_t barrier, int parity) { FA__MBARRIER_WAIT(".acquire.cluster"); }
+#undef FA__MBARRIER_WAIT
 
 /* Whether the phase of that parity has completed. */
 FA__DEVICE int fa_sm90_mbarrier_test(uint32_t barrier, int parity) {
