@@ -8,7 +8,7 @@ CFLAGS   ?= -O3
 WARNINGS ?= -Wall -Wextra
 BUILD    ?= build
 ifneq ($(words $(BUILD)),1)
-$(error BUILD is '$(BUILD)': make takes no blanks in the names of files; give a folder without)
+$(error BUILD is '$(BUILD)': one folder is needed, without blanks in its name)
 endif
 PREFIX   ?= /usr/local
 DESTDIR  ?=

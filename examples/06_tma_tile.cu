@@ -110,13 +110,16 @@ KERNEL __launch_bounds__(THREADS) tma_tile_kernel(const __grid_constant__ mapped
             rows64_fetch(&v[next], rows64_source{&m.v, (i + 1) * BLOCK_N, head, batch}, &full[next]);
             if (next == 0) fa_mbarrier_arrive(&full[0]); /* ... and this one in the place of q's */
         }
+        __syncwarp(); /* load_matrices() and multiply() are instructions of a whole warp, which thread 0 had left */
         fa_mbarrier_wait(&full[slot], i / 2 % 2);
         if (i == 0) swizzled_begin(&w, &q);
         float s[BLOCK_N / 8][4] = {{0}};
         swizzled_scores(&w, s, &k[slot]);
         state_softmax(&w, s, m.p.scale);
         swizzled_outputs(&w, s, &v[slot]);
-        __syncthreads(); /* all have read tile i: the next round overwrites it */
+        /* All have read tile i: the next round overwrites it. __syncthreads() alone orders what threads do among themselves;
+         * this has a fence before it, which puts their reads before the copy engine's writes, too. */
+        rows64_barrier();
     }
     state_end(&w, m.p.o16 + ((int64_t)(batch * m.p.heads + head) * m.p.seqlen + first) * HEAD_DIM);
 }

@@ -10,7 +10,7 @@
  *   - One number to compute an element's place from, not a division: rows that lie one behind the other are one long row.
  *   - What is read is marked as the last to leave the second-level cache, so that results leave early: here nobody reads them soon.
  *
- * The activation is a hook, a function with its derivative: shipped ones are fa_silu, fa_gelu and fa_relu. The second line is
+ * The activation is a hook, a function with its derivative: shipped ones are fa_silu, fa_gelu and fa_relu. The last line checks
  * an instance with one that nobody ships, the square of relu (So et al., arXiv 2109.08668).
  */
 #include "rows.h"

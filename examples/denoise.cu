@@ -217,7 +217,8 @@ static const char usage[] =
     "  --noise S     with --sigma 0: the noise that is in the photo (default: estimated from it)\n"
     "  --strength X  larger removes more noise and more detail (default 0.4)\n"
     "  --window R    look only at pixels within R rows and R columns (default: at all pixels)\n"
-    "  --out DIR     where noisy.png, denoised.png and denoised.ppm go (default .)\n"
+    "  --out DIR     where noisy.png, denoised.png and denoised.ppm (denoised.pgm of a gray photo) go\n"
+    "                (default .)\n"
     "  --seed N      of the noise (default 1)\n"
     "  --threads N   CPU threads (default: all)\n";
 
@@ -261,10 +262,13 @@ static char *path_in(const char *folder, const char *name) {
     snprintf(path, room, "%s/%s", folder, name);
     return path;
 }
-/* Can it be written? Asked before the work, not after it. */
-static void try_picture(const char *folder, const char *name) {
+/* Can it be written, and is it not the photo itself? Asked before the work, not after it. */
+static void try_picture(const char *photo, const char *folder, const char *name) {
     char *path = path_in(folder, name);
-    int is_new = access(path, F_OK) != 0;
+    struct stat of_photo, of_path;
+    int is_new = lstat(path, &of_path) != 0; /* a link that leads nowhere is not ours to remove */
+    if (!stat(photo, &of_photo) && !stat(path, &of_path) && of_photo.st_dev == of_path.st_dev && of_photo.st_ino == of_path.st_ino)
+        DIE("%s: this result would overwrite the photo %s: name another folder with --out", path, photo);
     FILE *stream = fopen(path, "ab");
     if (!stream) DIE("%s: cannot open it for writing: %s", path, strerror(errno));
     fclose(stream);
@@ -299,18 +303,18 @@ int main(int count, char **words) {
     rng r = {(uint64_t)option.seed};
     const char *names[] = {"noisy.png", "denoised.png", colour ? "denoised.ppm" : "denoised.pgm"};
     if (mkdir(option.out, 0777) && errno != EEXIST) DIE("%s: cannot make this folder: %s", option.out, strerror(errno));
-    for (int i = 0; i < 3; i++) try_picture(option.out, names[i]);
+    for (int i = 0; i < 3; i++) try_picture(option.photo, option.out, names[i]);
     memcpy(noisy.data, clean.data, sizeof(float) * image_count(clean));
     if (option.sigma > 0) {
         for (size_t i = 0; i < image_count(noisy); i++) noisy.data[i] += (float)(option.sigma * rng_normal(&r));
         image_round(noisy); /* as a camera would: whole numbers within 0 and the maximum */
     }
-    double noise = option.sigma > 0 ? option.sigma : option.noise > 0 ? option.noise : estimate_noise(noisy);
-    noise = noise > 1 ? noise : 1; /* less would ask more digits of the scores than a float has */
+    double has = option.sigma > 0 ? option.sigma : option.noise > 0 ? option.noise : estimate_noise(noisy);
+    double noise = has > 1 ? has : 1; /* less would ask more digits of the scores than a float has */
     double h2 = option.strength * option.strength * noise * noise * numbers;
     const char *known = option.sigma > 0 ? "added" : option.noise > 0 ? "as told" : "estimated";
-    printf("photo     %s: %d x %d %s, %d tokens; noise %.1f (%s)\n", option.photo, clean.width, clean.height,
-           colour ? "colour" : "gray", tokens, noise, known);
+    printf("photo     %s: %d x %d %s, %d tokens; noise %.1f (%s%s)\n", option.photo, clean.width, clean.height,
+           colour ? "colour" : "gray", tokens, has, known, noise > has ? ", taken as 1.0" : "");
 
     /* The tensors: patches serve as queries and as keys. */
     size_t patch_bytes = sizeof(float) * (size_t)tokens * (size_t)dim, bias_bytes = sizeof(float) * (size_t)tokens;

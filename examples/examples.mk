@@ -10,7 +10,7 @@ photo      = '$(subst ','\'',$(or $(value IMAGE),examples/images/coffee.ppm))'
 
 ladder         := $(basename $(notdir $(sort $(wildcard examples/[0-9]*.cu))))
 example_sources := $(wildcard examples/*.cu examples/*.h) $(shell find include/fa -name '*.h')
-# "gpu" where these programs can be built for and run on one, else "cpu".
+# "gpu" where these programs can be built for and run on one, else "cpu"; examples-gpu and examples-cpu have their own.
 example_kind    = $(if $(and $(NVCC),$(GPU)),gpu,cpu)
 
 .PHONY: examples examples-cpu examples-gpu examples-compile run
@@ -26,15 +26,17 @@ $(BUILD)/examples/%.gpu: examples/%.cu $(example_sources)
 examples:
 	@$(MAKE) --no-print-directory examples-$(example_kind)
 
-examples-gpu: $(ladder:%=$(BUILD)/examples/%.gpu) $(BUILD)/examples/denoise.gpu
-	$(run_examples)
+examples-gpu: example_kind = gpu
+examples-gpu: examples-compile
+	$(if $(GPU),$(run_examples),@echo "examples: they were compiled for a GPU but not run: nvidia-smi lists none" >&2; exit 1)
 
+examples-cpu: example_kind = cpu
 examples-cpu: $(ladder:%=$(BUILD)/examples/%.cpu) $(BUILD)/examples/denoise.cpu $(if $(NVCC),examples-compile)
 	$(run_examples)
-	@echo "On the CPU: $(if $(NVCC),no GPU was found; for one they were compiled but not run,nvcc was not found). Left out: 04 to 09, a GPU's own."
+	@echo "On the CPU: $(if $(NVCC),$(if $(GPU),,no GPU was found; )for a GPU they were compiled but not run,nvcc was not found). Left out: 04 to 09, a GPU's own."
 	@echo "24 and 36 use what the compiler is told of the CPU: make examples BUILD=$(BUILD)/native CFLAGS=\"-O3 -march=native\" shows them at their best."
 
-# Where nvcc is but no GPU: see that everything compiles for one.
+# See that everything compiles for a GPU, on the CPU too where nvcc is.
 examples-compile: $(ladder:%=$(BUILD)/examples/%.gpu) $(BUILD)/examples/denoise.gpu
 
 # Two tables, since rows (30 and on) count bytes: the programs in order, of which only the first of a table prints its heading. Then

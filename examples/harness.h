@@ -21,9 +21,10 @@
 #define HARNESS_H
 
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* clock_gettime and sysconf under -std=c11 */
+#define _GNU_SOURCE /* clock_gettime, sysconf and sched_getaffinity, under -std=c11 too */
 #endif
 #include <math.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,10 +131,14 @@ static UNUSED double now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+/** Threads to use, as the library counts: FA_THREADS from the environment, else the processors that this process may run on. */
 static UNUSED int cores(void) {
     const char *wanted = getenv("FA_THREADS");
-    int count = wanted ? atoi(wanted) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > 256 ? 256 : count;
+    char *end = NULL;
+    long count = wanted ? strtol(wanted, &end, 10) : 0;
+    cpu_set_t set;
+    if (count < 1 || *end) count = sched_getaffinity(0, sizeof set, &set) ? sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
+    return count < 1 ? 1 : count > 256 ? 256 : (int)count;
 }
 
 /* ------------------------------------------------------------------ random numbers, seeded */
@@ -325,10 +330,10 @@ static UNUSED int example_report(const problem *p, example e) {
     qsort(mine, ROUNDS, sizeof(double), harness_order);
     if (e.run_previous) qsort(other, ROUNDS, sizeof(double), harness_order);
     if (!headed++ && !getenv("EXAMPLES_NO_HEADING"))
-        printf("%-20s %-4s %-21s %10s %10s %9s %9s  %s\n", "example", "type", "batch,heads,seq,dim", "ms", "GFLOP/s",
+        printf("%-22s %-4s %-21s %10s %10s %9s %9s  %s\n", "example", "type", "batch,heads,seq,dim", "ms", "GFLOP/s",
                "error", "allowed", "time of another / this one's");
     snprintf(shape, sizeof shape, "%d,%d,%d,%d", p->batch, p->heads, p->seqlen, p->head_dim);
-    printf("%-20s %-4s %-21s %10.3f %10.1f %9.1e %9.1e  ", e.name, e.dtype == BF16 ? "bf16" : "fp32", shape,
+    printf("%-22s %-4s %-21s %10.3f %10.1f %9.1e %9.1e  ", e.name, e.dtype == BF16 ? "bf16" : "fp32", shape,
            1e3 * mine[ROUNDS / 2], 1e-9 * flops / mine[ROUNDS / 2], error, allowed);
     if (e.run_previous) printf("%.2f (%s)", other[ROUNDS / 2] / mine[ROUNDS / 2], e.previous);
     else printf("-");
@@ -353,7 +358,7 @@ static UNUSED int ladder_main(const char *name, void (*run)(const problem *), in
 
 /** main() of an example that has nothing to run on a CPU. */
 static UNUSED int skip_main(const char *name) {
-    printf("%-20s skipped: it needs a GPU and nvcc\n", name);
+    printf("%-22s skipped: it needs a GPU and nvcc\n", name);
     return 0;
 }
 
@@ -365,7 +370,7 @@ static UNUSED int hopper_main(const char *name, void (*run)(const problem *), co
     CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
     if (run && major == 9 && minor == 0) return ladder_main(name, run, BF16, previous, run_previous);
-    printf("%-20s skipped: it needs a GPU of compute capability 9.0%s\n", name, run ? "" : " and nvcc -arch=sm_90a");
+    printf("%-22s skipped: it needs a GPU of compute capability 9.0%s\n", name, run ? "" : " and nvcc -arch=sm_90a");
     return 0;
 #else
     (void)run, (void)previous, (void)run_previous;

@@ -43,6 +43,8 @@ typedef struct image_file {
     size_t size, at;
 } image_file;
 
+static UNUSED int image_white(int byte) { return byte && strchr(" \t\r\n\v\f", byte); }
+
 /** The next number of a header or of a text picture; # starts a comment. */
 static UNUSED int image_number(image_file *f, const char *what, int least, int most) {
     int64_t number = 0;
@@ -50,7 +52,7 @@ static UNUSED int image_number(image_file *f, const char *what, int least, int m
         if (f->at >= f->size) DIE("%s: the file ends where its %s should be", f->name, what);
         if (f->bytes[f->at] == '#')
             while (f->at + 1 < f->size && f->bytes[f->at] != '\n') f->at++;
-        else if (!strchr(" \t\r\n\v\f", f->bytes[f->at]) || !f->bytes[f->at]) break;
+        else if (!image_white(f->bytes[f->at])) break;
     }
     if (f->bytes[f->at] < '0' || f->bytes[f->at] > '9')
         DIE("%s: byte %zu: a number was expected (%s)", f->name, f->at, what);
@@ -85,6 +87,8 @@ static UNUSED image image_read(const char *name) {
     int width = image_number(&f, "width", 1, 1 << 14), height = image_number(&f, "height", 1, 1 << 14);
     image p = image_new(width, height, channels, image_number(&f, "largest value", 1, 65535));
     size_t count = image_count(p), each = p.maxval > 255 ? 2 : 1;
+    if (binary && f.at < f.size && !image_white(f.bytes[f.at]))
+        DIE("%s: byte %zu is %d: white space was expected, which ends the header", name, f.at, f.bytes[f.at]);
     f.at++; /* one byte of white space ends a binary header */
     if (binary && (f.at > f.size || f.size - f.at < count * each))
         DIE("%s: %d x %d pixels need %zu bytes, but only %zu follow the header", name, width, height, count * each,

@@ -1,9 +1,8 @@
 #!/bin/sh
 # mutate.sh [NUMBER...]: puts the faults of tests/mutations.txt into copies of include/, one at a time, and runs the tests
 # that should notice, the likeliest first. Fails if a fault survives, does not compile, or no longer fits its file.
-# With numbers, only those. Needs what make test needs; without a GPU (GPU, GPU_ARCH: gpu.mk) faults in its files are looked for on the
-# simulated ones, and those in what these have of their own (ops.h of sm_80 and sm_90) are left out, and said; so are, with an older GPU, those
-# in files of sm_90a.
+# With numbers, only those. Needs what make test needs. Without a GPU (GPU, GPU_ARCH: gpu.mk) faults in its files are tried on the simulated
+# ones. Faults in files that the simulator replaces (ops.h of sm_80 and sm_90) are left out and reported, as are faults in sm_90a's files on an older GPU.
 CC=${CC:-cc}
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
@@ -197,7 +196,7 @@ done
 
 survived=$(cat "$M"/*.verdict | grep -c '^SURVIVED')
 broken=$(cat "$M"/*.verdict | grep -c '^DOES NOT')
-gpu=$(cat "$M"/*.verdict | grep -c '^needs a GPU')
+needs=$(cat "$M"/*.verdict | grep -c '^needs ')
 noticed=$(cat "$M"/*.verdict | grep -c '^noticed')
-echo "mutate: $# faults: $noticed noticed, $survived survived, $broken do not fit or compile, $gpu need a GPU"
+echo "mutate: $# faults: $noticed noticed, $survived survived, $broken do not fit or compile, $needs need what this machine lacks"
 [ "$survived" = 0 ] && [ "$broken" = 0 ]

@@ -1,27 +1,16 @@
 #!/bin/sh
 # doc/reference.h says what the templates generate: its prototypes must be those of real instances. Prints TAP.
-root=$(cd "$(dirname "$0")/.." && pwd)
-CC=${CC:-cc}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-count=0
-failed=0
+. "$(dirname "$0")/harness/tap.sh"
 try() { # name: the instance comes on standard input
-    count=$((count + 1))
     { echo '#include <fa/fa.h>'; cat; echo '#include "reference.h"'; } >"$work/instance.c"
     # A function that the instance has not would be one that is declared only: its address is missed.
-    $CC -std=c11 -E -I"$root/include" -I"$root/doc" "$work/instance.c" 2>"$work/log" |
+    $CC -std=c11 -E -I"$INCLUDE" -I"$root/doc" "$work/instance.c" 2>"$work/log" |
         sed -n '/reference\.h"/,$s/^[A-Za-z].*[ *]\(NAME_[A-Za-z_]*\)(.*);$/\1/p' >"$work/names"
     { echo 'void (*const the_functions[])(void) = {'; sed 's/.*/    (void (*)(void))&,/' "$work/names"
         echo '};'; echo 'int main(void) { return the_functions[0] == NULL; }'; } >>"$work/instance.c"
-    if [ -s "$work/names" ] && $CC -std=c11 -Wall -Wextra -Werror -Wno-cast-function-type -I"$root/include" -I"$root/doc" -o "$work/instance" \
-        "$work/instance.c" -lm -pthread >>"$work/log" 2>&1; then
-        echo "ok $count - reference: $1"
-    else
-        echo "not ok $count - reference: $1"
-        sed 's/^/# /' "$work/log"
-        failed=1
-    fi
+    [ -s "$work/names" ] && $CC -std=c11 -Wall -Wextra -Werror -Wno-cast-function-type -I"$INCLUDE" -I"$root/doc" -o "$work/instance" \
+        "$work/instance.c" -lm -pthread >>"$work/log" 2>&1
+    ok $? "reference: $1" "$work/log"
 }
 try "fa/attention.h" <<'INSTANCE'
 #define FA_NAME     NAME
@@ -106,35 +95,27 @@ INSTANCE
 # What a header says that it generates, and the parameters of its table, are in the reference: but for FA_USER_ARGS, which
 # fa.h has, and NAME_grad of a hook.
 for header in attention tile mma softmax row reduce row_softmax layernorm rmsnorm cross_entropy swiglu rope; do
-    count=$((count + 1))
-    missing=
-    for name in $(sed '/\*\//q' "$root/include/fa/$header.h" | grep -oE 'NAME_[A-Za-z_]+|^ \* \| FA_[A-Z_]+' | sed 's/^ \* | //' | sort -u); do
+    : >"$work/missing"
+    for name in $(sed '/\*\//q' "$INCLUDE/fa/$header.h" | grep -oE 'NAME_[A-Za-z_]+|^ \* \| FA_[A-Z_]+' | sed 's/^ \* | //' | sort -u); do
         case $name in FA_USER_ARGS | NAME_grad) continue ;; esac
-        grep -qE "^(#define |typedef .*|[A-Za-z].*[ *])$name([( ;]|\$)" "$root/doc/reference.h" || missing="$missing $name"
+        grep -qE "^(#define |typedef .*|[A-Za-z].*[ *])$name([( ;]|\$)" "$root/doc/reference.h" || echo "not: $name" >>"$work/missing"
     done
-    if [ -z "$missing" ]; then echo "ok $count - reference: all names of fa/$header.h"
-    else echo "not ok $count - reference: all names of fa/$header.h (not:$missing)"; failed=1
-    fi
+    [ ! -s "$work/missing" ]
+    ok $? "reference: all names of fa/$header.h" "$work/missing"
 done
+[ -n "$NVCC" ] || skip "the reference of what GPUs alone have: nvcc not found"
 # What GPUs alone have: the reference's prototypes, declared as nvcc wants them after the instance. In C++ a wrong one
 # would be one more overload, of which decltype says that it is ambiguous.
 try_device() { # name, mark in the reference, qualifier: the instance comes on standard input
     [ -n "$NVCC" ] || return 0
-    count=$((count + 1))
     {
         echo '#include <fa/fa.h>'
         cat
         sed -n "/^#if .*defined($2)$/,/^#endif/{/^#/d;p;}" "$root/doc/reference.h" |
             sed "/^[a-z].*);/{s/^/$3 /;s/\(.*\)\(NAME_[a-z_]*\)(\(.*\)/&\ntypedef decltype(\&\2) the_\2;/;}"
     } >"$work/instance.cu"
-    if grep -q "^$3 " "$work/instance.cu" && $NVCC -std=c++17 -arch=sm_90a \
-        -I"$root/include" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1; then
-        echo "ok $count - reference: $1"
-    else
-        echo "not ok $count - reference: $1"
-        sed 's/^/# /' "$work/log"
-        failed=1
-    fi
+    grep -q "^$3 " "$work/instance.cu" && "$NVCC" -std=c++17 -arch=sm_90a -I"$INCLUDE" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1
+    ok $? "reference: $1" "$work/log"
 }
 tma='#define FA_NAME   NAME
 #define FA_DTYPE  FA_BF16
@@ -195,5 +176,4 @@ for mark in FA_REFERENCE_REDUCE_80 FA_REFERENCE_MOMENTS_80; do
 #include <fa/reduce.h>
 INSTANCE
 done
-echo "1..$count"
-exit $failed
+tap_end

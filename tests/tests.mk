@@ -4,7 +4,8 @@
 # FA_ROUNDS=n  random shapes for each instance (default 6)
 # SAMPLE=n     combinations drawn at random from the seed, besides the table (default 6)
 # FA_PROVE=0   plain summary, also where prove is found
-# FA_FULL=1    compiles every instance for every GPU architecture (default: each for one)
+# FA_FULL=1    compiles every instance for every GPU architecture (default: each for one, a third of them on fewer than four cores), and runs
+#              both simulated GPUs on all that is simulated (default: each on a half)
 # NVCC=        leaves out what needs nvcc
 # CXX=         leaves out the simulated GPU
 
@@ -12,7 +13,7 @@ CC       ?= cc
 BUILD    ?= build
 CFLAGS   ?= -O3
 SAMPLE   ?= 6
-# Where the library is: make mutate points it to a changed copy.
+# Where the library is: another copy may be tested.
 INCLUDE  ?= include
 include gpu.mk
 
@@ -157,8 +158,12 @@ $(T)/amx_nothing:
 
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
-simulated     = primitives $(row_suites) contracts $(some_chunks)
-simulated_90  = primitives contracts $(some_chunks)
+# Of the two slowest programs one runs on either, by the seed.
+both_slow     = contracts forward_hooks
+slow_80       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(word $(shell echo $$(($(test_seed) % 2 + 1))),$(both_slow)))
+slow_90       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(filter-out $(slow_80),$(both_slow)))
+simulated     = primitives $(row_suites) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
+simulated_90  = primitives $(slow_90) $(filter-out $(both_slow),$(some_chunks))
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
@@ -203,7 +208,7 @@ test:
 	@sh tests/run.sh
 	@echo "test: compiling the test programs on $(test_cores) cores (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
-	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
+	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" PYTHON="$(PYTHON)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
 	    $(simulated_suites) $(amx_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
 check: test
 
@@ -211,7 +216,7 @@ check: test
 SANITIZED    ?= $(patsubst %,gpu_%,primitives rows $(row_suites) forward_00 $(if $(filter 90,$(gpu_cap)),sm90))
 sanitized     = $(if $(NVCC),$(if $(GPU),$(SANITIZED:%=$(T)/%)))
 sanitize:
-	@$(MAKE) --no-print-directory $(test_jobs) $(sanitized)
+	@$(if $(sanitized),$(MAKE) --no-print-directory $(test_jobs) $(sanitized))
 	@CC="$(CC)" sh tests/sanitize.sh $(sanitized)
 
 mutate: $(T)/pairs

@@ -339,7 +339,8 @@ typedef struct fa_attention_args {
     int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
     int seqlen_q;   /**< queries per sequence: 0 to 2^31 - 1024 */
     int seqlen_k;   /**< keys per sequence: 0 to 2^31 - 1024 */
-    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in magnitude, of either sign; 0 means 1/sqrt(FA_HEAD_DIM) */
+    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in magnitude, of either sign (half types on a GPU take most as 1e-25 to 2e8:
+                         doc/numerics.md); 0 means 1/sqrt(FA_HEAD_DIM) */
     int window_left;  /**< fa_sliding_window: keys before the query's own position; negative: unbounded */
     int window_right; /**< fa_sliding_window: keys after it; negative: unbounded */
     float softcap;    /**< fa_softcap: the cap, from 1e-30 to 1e8 */

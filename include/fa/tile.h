@@ -96,6 +96,7 @@
  * With FA_ARCH 90, NAME_barrier() also makes what threads have written (by these loads, through NAME_at()) visible to the copy
  * engine and to products, which __syncthreads() does not. With FA_TMA one thread calls the load, when all others are done
  * with the tile, and no NAME_barrier() is needed: a thread that has waited at its fa_mbarrier may read the tile, and multiply it.
+ * But if threads have read it themselves (ldmatrix, NAME_at()), not only products, NAME_barrier() comes before the next load into it.
  *
  * Sources: cp.async, PTX ISA "Data Movement and Conversion Instructions"; the odd row pitch in units of 16 bytes, which
  * keeps ldmatrix free of bank conflicts, is standard practice.

@@ -36,7 +36,8 @@ bench_comma := ,
 bench_space := $(subst x,,x x)
 bench_known = $(if $(filter undefined,$(origin $1)),$(error bench: no such $2 in the instance name $3),$($1))
 bench_tail = $(filter $1%,$(wordlist 4,99,$(subst _, ,$2)))
-bench_flags = \
+bench_strange = $(filter-out v% a% m% n% s% w% x%,$(wordlist 4,99,$(subst _, ,$1)))
+bench_flags = $(if $(bench_strange),$(error bench: no such word as $(bench_strange) in the instance name $1)) \
     -DFA_DTYPE=$(call bench_known,bench_dtype_$(word 1,$(subst _, ,$1)),data type,$1) \
     -DFA_HEAD_DIM=$(patsubst d%,%,$(word 2,$(subst _, ,$1))) \
     $(call bench_known,bench_variant_$(word 3,$(subst _, ,$1)),variant,$1) \
@@ -72,7 +73,7 @@ BENCH_DIMS ?= 64 128 256
 BENCH_VARIANTS ?= window document span alibi softcap keybias bias own
 BENCH_REPEAT ?= 15
 bench_grid = $(foreach t,$1,$(foreach d,$(BENCH_DIMS),$(t)_d$(d)_full $(t)_d$(d)_causal)) \
-    $(addprefix $(firstword $1)_d64_,$(BENCH_VARIANTS))
+    $(addprefix $(firstword $1)_d$(firstword $(BENCH_DIMS))_,$(BENCH_VARIANTS))
 BENCH_CPU ?= $(call bench_grid,fp32 bf16 fp16)
 BENCH_GPU ?= $(call bench_grid,bf16 fp16 fp32 tf32)
 bench_cpu_so = $(BENCH_CPU:%=$(BUILD)/bench/cpu/%.so)
@@ -139,6 +140,11 @@ $(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h include/fa/fa
 ifneq ($(filter bench%,$(MAKECMDGOALS)),)
 ifneq ($(bench_unknown),)
 $(error bench: no such kernel as $(bench_unknown) in BENCH=$(BENCH): there are attention $(bench_kernels))
+endif
+endif
+ifneq ($(filter bench-rows-%,$(MAKECMDGOALS)),)
+ifeq ($(bench_rows),)
+$(error bench: BENCH=$(BENCH) names no kernel that works row by row, which $(filter bench-rows-%,$(MAKECMDGOALS)) needs: there are $(bench_kernels))
 endif
 endif
 ifneq ($(filter bench bench-build,$(MAKECMDGOALS)),)

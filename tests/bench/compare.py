@@ -37,6 +37,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}  # what PyTorch calls them
 VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed", "span", "packedspan"]
 CAUSAL = [v for v in VARIANTS if v.startswith("causal")]
+BACKENDS = ["cudnn", "fa2", "efficient", "math", "torch", "flex"]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
 
@@ -282,7 +283,7 @@ class Cell:
             total += -(-self.seqlen // block_n)
         return visited / total
 
-    def modify(self, scores, b, h, rows, low):
+    def modify(self, scores, b, h, rows):
         """Mask and score hook of the variant on scaled scores (rows, seqlen)."""
         keys = torch.arange(self.seqlen, device=self.device)
         if self.variant in ("alibi", "causalalibi"):
@@ -312,9 +313,9 @@ class Cell:
             rows = {0, self.seqlen - 1, *torch.randint(0, self.seqlen, (30,), generator=generator).tolist()}
             rows = torch.tensor(sorted(rows), device=self.device)
             q, k, v = self.q[b, h, rows], self.k[b, h], self.v[b, h]
-            scores = self.modify(q.double() @ k.double().T * scale, b, h, rows, False)
+            scores = self.modify(q.double() @ k.double().T * scale, b, h, rows)
             reference, lse = torch.softmax(scores, -1) @ v.double(), torch.logsumexp(scores, -1)
-            low_scores = self.modify((q @ k.T) * scale, b, h, rows, True)
+            low_scores = self.modify((q @ k.T) * scale, b, h, rows)
             low = torch.softmax(low_scores, -1) @ v
             low_lse = torch.logsumexp(low_scores.float(), -1)
             self.low_error = max(self.low_error, (low.double() - reference).abs().max().item())
@@ -407,7 +408,7 @@ def contestants(cell, o):
     """Name -> function of PyTorch's kernels for this cell. Of variants, FlexAttention alone has more than causal."""
     if o.no_torch:
         return {}
-    if o.backends and "flex" in o.backends.split(","):
+    if "flex" in o.backends:
         return {"flex": flex(cell)}
     if cell.variant not in ("full", "causal"):
         return {}
@@ -419,7 +420,7 @@ def contestants(cell, o):
     else:
         backends = {"cudnn": SDPBackend.CUDNN_ATTENTION, "fa2": SDPBackend.FLASH_ATTENTION}
     if o.backends:
-        backends = {name: backend for name, backend in backends.items() if name in o.backends.split(",")}
+        backends = {name: backend for name, backend in backends.items() if name in o.backends}
 
     def caller(backend):
         def run():
@@ -516,7 +517,6 @@ def geometric_mean(values):
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
-    parser.add_argument("--which", choices=["forward"], default="forward")
     parser.add_argument(
         "--dtype", help="fp32, tf32, bf16, fp16, several with commas; default bf16 (GPU), fp32,bf16,fp16 (CPU)"
     )
@@ -542,7 +542,7 @@ def options():
     )
     parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd", help="default %(default)s")
-    parser.add_argument("--backends", help="only these of cudnn, fa2, efficient, math, torch; or flex, which compiles for seconds a cell")
+    parser.add_argument("--backends", help=f"only these of {', '.join(BACKENDS[:-1])}; or flex, which compiles for seconds a cell")
     parser.add_argument("--no-torch", action="store_true", help="time only ours (inputs and reference are PyTorch's all the same)")
     parser.add_argument("--repeat", type=whole, default=15, help="rounds, of whose times the median counts; default %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the inputs; default %(default)s")
@@ -553,9 +553,10 @@ def options():
     parser.add_argument("--markdown", help="file for a table of rates and, in brackets, ratios over each contestant")
     o = parser.parse_args()
     o.dtype = o.dtype.split(",") if o.dtype else []
+    o.backends = o.backends.split(",") if o.backends else []
     o.variants = list(VARIANTS) if o.variants == "all" else o.variants.split(",")
     o.configs = o.configs.split(",")
-    for value, known, what in [(o.dtype, DTYPES, "--dtype"), (o.variants, VARIANTS, "--variants")]:
+    for value, known, what in [(o.dtype, DTYPES, "--dtype"), (o.variants, VARIANTS, "--variants"), (o.backends, BACKENDS, "--backends")]:
         for word in value:
             if word not in known:
                 parser.error(f"{what}: {word} is none of {', '.join(known)}")

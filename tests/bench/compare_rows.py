@@ -45,7 +45,8 @@ class Instance:
         self.config = "_".join(w for w in words[1:] if w.startswith("x")) or "default"
         self.library = ctypes.CDLL(path)
         self.library.bench_tensor.restype = self.library.bench_last_error.restype = ctypes.c_char_p
-        self.library.bench_workspace.argtypes = [ctypes.c_int64, ctypes.c_int64]
+        self.library.bench_refusal.restype = ctypes.c_char_p
+        self.library.bench_workspace.argtypes = self.library.bench_refusal.argtypes = [ctypes.c_int64, ctypes.c_int64]
         self.library.bench_workspace.restype = ctypes.c_size_t
         self.library.bench_run.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
         self.library.bench_run.argtypes += [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
@@ -57,6 +58,11 @@ class Instance:
         if os.path.exists(note):
             with open(note) as file:
                 self.compile = {word: float(value) for word, value in (line.split() for line in file)}
+
+    def refusal(self, rows, cols):
+        """Why it has no problem of this shape, or None: it has."""
+        why = self.library.bench_refusal(rows, cols)
+        return why.decode() if why else None
 
     def call(self, backward, cell, stream):
         """A function that runs a direction on the cell's tensors."""
@@ -494,6 +500,9 @@ def main():
                 if o.budget and time.time() - started > o.budget:
                     skipped += 2
                     continue
+                if ours[0].refusal(rows, cols):
+                    print(f"SKIPPED {dtype} {kernel}, {rows} x {cols}: {ours[0].refusal(rows, cols)}")
+                    continue
                 cell = KERNELS[kernel](dtype, rows, cols, device)
                 from_ = cell.t[cell.differentiated[0]]
                 to = torch.empty_like(from_)
@@ -501,8 +510,13 @@ def main():
                     direction = ("forward", "backward")[backward]
                     runs, shares, records = {"copy": lambda: to.copy_(from_)}, {}, {}
                     for instance in ours:
-                        run = instance.call(backward, cell, stream)
-                        share, wrong = cell.check(backward, run)
+                        try:
+                            run = instance.call(backward, cell, stream)
+                            share, wrong = cell.check(backward, run)
+                        except RuntimeError as error:
+                            failures += 1
+                            print(f"FAILED {instance.name} {direction}, {rows} x {cols}: {error}")
+                            continue
                         if wrong:
                             failures += 1
                             print(f"WRONG  {instance.name} {direction}, {rows} x {cols}: {wrong}; not timed")

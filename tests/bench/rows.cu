@@ -30,6 +30,7 @@ typedef struct {
     const tensor_spec *tensor[MAX_TENSORS]; /* in the library's order */
     int (*run)(int, void *const *, int64_t, int64_t, void *, size_t, fa_stream);
     size_t (*workspace_bytes)(int64_t, int64_t);
+    const char *(*refusal)(int64_t, int64_t);
     const char *(*last_error)(void);
     compilation compiled;
     void *data[MAX_TENSORS], *workspace; /* where the kernel runs */
@@ -389,7 +390,12 @@ static void run_cell(instance *const *group, int count, int64_t cols) {
     kernel_call calls[2 * MAX_INSTANCES];
     int64_t rows = (int64_t)elements / cols;
     int contestants = PLAIN + 2 * count;
+    const char *refusal = group[0]->refusal(rows, cols);
     transfer t;
+    if (refusal) {
+        printf("SKIPPED  %s, %lld x %lld: %s\n", group[0]->kernel->name, (long long)rows, (long long)cols, refusal);
+        return;
+    }
     memset(&t, 0, sizeof t);
     t.from = group[0]->data[0], t.bytes = elements * (size_t)fa_dtype_bytes(group[0]->dtype);
     t.to = device_alloc(t.bytes);
@@ -466,6 +472,7 @@ static instance load_instance(const char *path) {
     *(void **)&tensor = find_function(library, path, "bench_tensor");
     *(void **)&it.run = find_function(library, path, "bench_run");
     *(void **)&it.workspace_bytes = find_function(library, path, "bench_workspace");
+    *(void **)&it.refusal = find_function(library, path, "bench_refusal");
     *(void **)&it.last_error = find_function(library, path, "bench_last_error");
     for (; tensor(it.tensors); it.tensors++) {
         if (it.tensors == MAX_TENSORS) die(path, "too many tensors");
@@ -478,26 +485,33 @@ static instance load_instance(const char *path) {
 
 static void print_markdown(FILE *file) {
     const kernel_spec *kernel = NULL;
+    int64_t columns[MAX_COLUMNS];
+    int lengths = 0;
     for (int i = 0; i < result_count; i++) {
         const instance *it = results[i].it;
         int first = 1;
         for (int j = 0; j < i; j++) first &= results[j].it != it || results[j].way != results[i].way;
         if (!first) continue;
         if (it->kernel != kernel) { /* a table for each kernel, since their columns differ */
-            kernel = it->kernel;
+            kernel = it->kernel, lengths = 0;
+            for (int j = i; j < result_count && results[j].it->kernel == kernel; j++) {
+                int n = 0;
+                while (n < lengths && columns[n] != results[j].cols) n++;
+                if (n == lengths) columns[lengths++] = results[j].cols;
+            }
             fprintf(file, "\n| %s, GB/s (share of a plain copy, or read) |", kernel->name);
-            for (int j = i; j < result_count; j++)
-                if (results[j].it == it && results[j].way == results[i].way)
-                    fprintf(file, " %lld |", (long long)results[j].cols);
+            for (int n = 0; n < lengths; n++) fprintf(file, " %lld |", (long long)columns[n]);
             fprintf(file, "\n|---|");
-            for (int j = i; j < result_count; j++)
-                if (results[j].it == it && results[j].way == results[i].way) fprintf(file, "---|");
+            for (int n = 0; n < lengths; n++) fprintf(file, "---|");
             fprintf(file, "\n");
         }
         fprintf(file, "| %s %s |", dtype_names[it->dtype], way_names[results[i].way]);
-        for (int j = i; j < result_count; j++)
-            if (results[j].it == it && results[j].way == results[i].way)
-                fprintf(file, " %.0f (%.0f%%) |", 1e-9 * results[j].rate, results[j].percent);
+        for (int n = 0; n < lengths; n++) {
+            int j = i;
+            while (j < result_count && (results[j].it != it || results[j].way != results[i].way || results[j].cols != columns[n])) j++;
+            if (j < result_count) fprintf(file, " %.0f (%.0f%%) |", 1e-9 * results[j].rate, results[j].percent);
+            else fprintf(file, " |"); /* a wrong cell is not timed */
+        }
         fprintf(file, "\n");
     }
 }

@@ -9,6 +9,7 @@ FA_EXTERN const char *bench_tensor(int i);
 FA_EXTERN int bench_run(int backward, void *const *tensors, int64_t rows, int64_t cols, void *workspace,
                         size_t workspace_bytes, fa_stream stream);
 FA_EXTERN size_t bench_workspace(int64_t rows, int64_t cols);
+FA_EXTERN const char *bench_refusal(int64_t rows, int64_t cols);
 FA_EXTERN const char *bench_last_error(void);
 
 enum { DTYPE = FA_DTYPE, SEQLEN = 4096 };
@@ -130,6 +131,16 @@ size_t bench_workspace(int64_t rows, int64_t cols) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) tensors[i] = &some;
     kernel_args a = arguments(tensors, rows, cols);
     return kernel_workspace(&a);
+}
+
+/* Why this instance has no problem of this shape, or NULL: it has. */
+const char *bench_refusal(int64_t rows, int64_t cols) {
+#if defined(BENCH_rope)
+    if (cols % 256) return "its columns, heads of q and of k with 128 each, must be a multiple of 256";
+    if (rows > SEQLEN && rows % SEQLEN) return "its rows, sequences of 4,096 tokens, must be at most that or a multiple of it";
+#endif
+    (void)rows, (void)cols;
+    return NULL;
 }
 
 /* The message of the last failure: every library has a store of its own when it is loaded by dlopen. */

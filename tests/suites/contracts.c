@@ -159,6 +159,18 @@
 #define FA_SCORE test_holes
 #include <fa/attention.h>
 
+/* Scores far below all that a schedule starts from. */
+FA_HOOK float sink(const void *user, float score, fa_index at) {
+    (void)user, (void)at;
+    return score - 1e31f;
+}
+#define FA_NAME c_sunk
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_sliding_window
+#define FA_SCORE sink
+#include <fa/attention.h>
+
 /* What hooks are told lies inside the sequences, and the distance is that of the key: here, one that says so if not. */
 struct spied {
     int *outside, queries, keys;
@@ -318,6 +330,7 @@ static const instance window_softcap = INSTANCE(c_window_softcap, window, softca
 static const instance wide_bias = INSTANCE(c_wide_bias, full, bias, FA_BF16, 128);
 static const instance key_bias = INSTANCE(c_key_bias, full, key_bias, FA_F32, 8);
 static const instance half_key_bias = INSTANCE(c_half_key_bias, full, key_bias, FA_BF16, 64);
+static const instance sunk = INSTANCE(c_sunk, window, none, FA_BF16, 128);
 static const instance window_key_bias = INSTANCE(c_window_key_bias, window, key_bias, FA_BF16, 64);
 static const instance half_alibi = INSTANCE(c_half_alibi, full, alibi, FA_BF16, 64);
 #if defined(__CUDACC__)
@@ -446,7 +459,10 @@ static void errors(void) {
     p = fresh(&plain, &s), p.args.seqlen_k = 0, p.args.lse = (float *)p.args.o.data + 1, fails(&p, argument, "o, at", "share memory");
     p = fresh(&plain, &s), p.args.lse = (float *)p.args.q.data, fails(&p, argument, "lse and q.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
-    p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "o.stride_head is 16 and o.stride_seq 16", "written over");
+    p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "16 (seq", "written over");
+    shape cube = shape_plain(2, 2, 2, 2, 2);
+    p = fresh(&plain, &cube), p.args.o.stride_batch = 2016, p.args.o.stride_head = 2000, p.args.o.stride_seq = 16; /* one batch is a head and a row */
+    fails(&p, argument, "2016 (batch, of which there are 2), 2000 (head, 2) and 16 (seq, 2)", "written over");
     p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "o.data and q.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.data = p.args.k.data, fails(&p, argument, "o.data and k.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.data = p.args.v.data, fails(&p, argument, "o.data and v.data are both", "memory of its own");
@@ -684,6 +700,20 @@ static void far_scores(const instance *of, double rounding) {
     }
 }
 
+/* How many elements of a query's O differ from the mean of what it sees of V: keys from `begin` on whose bias, if there is one, is not -infinity. */
+static int differ_from_mean(problem *p, int query, int begin, int end, const float *bias) {
+    int wrong = 0;
+    for (int c = 0; c < p->of.head_dim; c++) {
+        double mean = 0, got = problem_get(p, &p->o, &p->args.o, 0, 0, query, c);
+        int seen = 0;
+        for (int j = begin; j < end; j++)
+            if (!bias || bias[j] > -INFINITY) mean += problem_get(p, &p->v, &p->args.v, 0, 0, j, c), seen++;
+        mean = seen ? mean / seen : 0;
+        wrong += !(fabs(got - mean) < 1e-6 + 0x1p-8 * fabs(mean) + (seen ? 0x1p-9 : 0));
+    }
+    return wrong;
+}
+
 /* Scores as low, of which some rows see none in the first tiles: a window's, or those of biases of -infinity; all that see one have the mean
  * of what they see. */
 static void late_low_scores(const instance *of) {
@@ -692,7 +722,7 @@ static void late_low_scores(const instance *of) {
     int wrong = 0;
     for (int n = 0; n < 6; n++) {
         shape s = shape_plain(1, 1, 1, LENGTH, LENGTH);
-        const int windowed = of->mask == MASK_window, d = of->head_dim;
+        const int windowed = of->mask == MASK_window;
         s.window_left = windowed ? LEFT : -1, s.window_right = windowed ? 0 : -1;
         problem p = fresh(of, &s);
         float bias[LENGTH];
@@ -703,17 +733,25 @@ static void late_low_scores(const instance *of) {
         wrong += !check_forward(&p);
         problem_download(&p);
         for (int i = 0; i < LENGTH; i++)
-            for (int c = 0; c < d; c++) {
-                double mean = 0, got = problem_get(&p, &p.o, &p.args.o, 0, 0, i, c);
-                int seen = 0;
-                for (int j = windowed && i > LEFT ? i - LEFT : 0; j < (windowed ? i + 1 : LENGTH); j++)
-                    if (bias[j] > -INFINITY) mean += problem_get(&p, &p.v, &p.args.v, 0, 0, j, c), seen++;
-                mean = seen ? mean / seen : 0;
-                wrong += !(fabs(got - mean) < 1e-6 + 0x1p-8 * fabs(mean) + (seen ? 0x1p-9 : 0));
-            }
+            wrong += differ_from_mean(&p, i, windowed && i > LEFT ? i - LEFT : 0, windowed ? i + 1 : LENGTH, bias);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: scores of -1e30 and below behind tiles that show nothing (%d wrong)", of->name, wrong);
+}
+
+/* The same by a hook of one's own, which the schedule for every GPU does not promise (doc/numerics.md). */
+static void sunk_scores(const instance *of) {
+    enum { LENGTH = 256, LEFT = 64 };
+    shape s = shape_plain(1, 1, 1, LENGTH, LENGTH);
+    s.window_left = LEFT, s.window_right = 0;
+    problem p = fresh(of, &s);
+    fa_plan plan;
+    const int promised = of->plan(&p.args, &plan) == FA_OK && plan.arch != 80;
+    int wrong = !check_forward(&p);
+    problem_download(&p);
+    for (int i = 0; i < LENGTH && promised; i++) wrong += differ_from_mean(&p, i, i > LEFT ? i - LEFT : 0, i + 1, NULL);
+    problem_delete(&p);
+    tap_ok(!wrong, "%s: scores of -1e31 by a hook%s (%d wrong)", of->name, promised ? "" : " (whose weights are not promised here)", wrong);
 }
 
 /* A large scale makes large scores, of which the largest of a row is alone. */
@@ -1612,6 +1650,7 @@ static void numerics(void) {
     late_low_scores(&half_key_bias);
     late_low_scores(&window_key_bias);
     late_low_scores(&wide_bias);
+    sunk_scores(&sunk);
     bias_alone(&wide_bias);
     documents_apart(&document);
     many_documents(&document);

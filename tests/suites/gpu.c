@@ -193,6 +193,11 @@ static void schedule(const instance *of, int expected) {
     status = of->plan(&p.args, &plan);
     tap_ok(status == FA_OK && !strcmp(plan.schedule, name) && plan.arch == expected, "%s: the schedule is %s (%s, arch %d)", of->name, name,
            status == FA_OK ? plan.schedule : fa_last_error(), status == FA_OK ? plan.arch : 0);
+    p.args.seqlen_k = 0;
+    if (expected == 90) {
+        const int small = of->plan(&p.args, &plan) == FA_OK && plan.threads < 256 && plan.shared_bytes == 0;
+        tap_ok(small, "%s: without keys the plan is that of a small kernel", of->name);
+    }
     problem_delete(&p);
     passed = check_shape(of, &s, &random_numbers, &worst);
     tap_ok(passed, "%s: it computes (largest error %.2g of what is allowed)", of->name, worst);

@@ -492,8 +492,7 @@ static void errors(rng *r) {
             for (int i = 0; written && i < 4; i++) {
                 FRESH, p.args.heads = 4, p.args.heads_kv = 4, p.args.batch = 1;
                 of_args(&p.args, t)->stride_head = crossing[i].head, of_args(&p.args, t)->stride_seq = crossing[i].seq;
-                snprintf(word, sizeof word, ": %s.stride_%s is %d and %s.stride_%s %d", names[t], i == 2 ? "seq" : "head", i == 3 ? 30 : 10, names[t],
-                         i == 2 ? "head" : "seq", (int)(i == 2 ? crossing[i].head : crossing[i].seq));
+                snprintf(word, sizeof word, "%d (head, %d) and %d (seq", (int)crossing[i].head, t % 2 ? p.args.heads_kv : p.args.heads, (int)crossing[i].seq);
                 fails(&p, backward, word, "written over each other");
             }
         }

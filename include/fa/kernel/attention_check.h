@@ -68,6 +68,8 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
                   words[i].data);
+    FA__CHECK((uintptr_t)a->bias % (uintptr_t)of->element_bytes == 0, "%s: bias is %p: it must be aligned to %d bytes", of->name, a->bias,
+              of->element_bytes);
     FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
     if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (queries == 0) return FA_OK;
@@ -119,8 +121,6 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
                   of->name, (double)a->softcap);
     if (of->needs & FA__NEED_BIAS) {
         FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
-        FA__CHECK((uintptr_t)a->bias % (uintptr_t)of->element_bytes == 0, "%s: bias is %p: it must be aligned to %d bytes", of->name,
-                  a->bias, of->element_bytes);
         if ((status = fa__check_bias_stride(of, "bias_stride_batch", a->bias_stride_batch, a->batch)) != FA_OK) return status;
         if ((status = fa__check_bias_stride(of, "bias_stride_head", a->bias_stride_head, a->heads)) != FA_OK) return status;
         if ((status = fa__check_bias_stride(of, "bias_stride_query", a->bias_stride_query, a->seqlen_q)) != FA_OK) return status;

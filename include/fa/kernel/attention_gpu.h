@@ -99,7 +99,7 @@ FA__CALLED int FA__ATTN(_sm90_usable)(fa_status *status) {
     int device, major = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (error == cudaSuccess && (major == 9 || !FA__HAS_80))
+    if (error == cudaSuccess && major == 9)
         error = cudaFuncGetAttributes(&kernel, (const void *)FA__ATTN(_sm90_kernel));
     if (error != cudaSuccess) {
         *status = fa__cuda_failed(error, FA__STR(FA__ATTN()), "finding the kernel");

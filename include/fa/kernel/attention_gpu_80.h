@@ -36,15 +36,17 @@ FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream
 FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *p, fa_plan *plan) {
     fa_status status = FA__ATTN(__prepare)(args, p, FA_BLOCK_M);
     if (status != FA_OK || !plan) return status;
-    const int small = FA_STAGES > 1 && fa__is_small((const void *)FA__LOOP(_kernel));
-    int device, most;
-    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, small ? 1 : FA_STAGES, FA_WARPS);
+    size_t shared_bytes = sizeof(FA__LOOP(_shared));
+    int device;
+    /* If there is a device to tell: tiles may be too large for it. */
+    if (p->items > 0 && cudaGetDevice(&device) == cudaSuccess)
+        status = fa__fit_shared(FA__STR(FA__ATTN()), (const void *)FA__LOOP(_kernel), &shared_bytes, FA__LOOP(_less_shared));
+    if (status != FA_OK) return status;
+    FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, shared_bytes < sizeof(FA__LOOP(_shared)) ? 1 : FA_STAGES, FA_WARPS);
     plan->schedule = "sm_80";
     plan->arch = 80;
     plan->threads = FA_WARPS * 32;
-    plan->shared_bytes = small ? (size_t)FA__LOOP(_less_shared) : sizeof(FA__LOOP(_shared));
-    /* Tiles chosen by hand may be too large for the device, if there is one to tell. */
-    if (p->items > 0 && fa__most_shared(&device, &most) == cudaSuccess) return fa__check_shared(FA__STR(FA__ATTN()), plan->shared_bytes, most);
+    plan->shared_bytes = shared_bytes;
     return FA_OK;
 }
 #undef FA__LOOP

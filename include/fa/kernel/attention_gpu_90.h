@@ -111,6 +111,7 @@ FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *
     plan->threads = FA__LOOP(_threads);
     plan->shared_bytes = FA__LOOP(_shared_bytes);
     plan->blocks = FA__LOOP(_blocks_of)(p, &status);
+    if (p->args.seqlen_k == 0) plan->threads = FA__KEYLESS_THREADS, plan->shared_bytes = 0;
     return status;
 }
 #undef FA__LOOP

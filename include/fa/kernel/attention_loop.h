@@ -176,7 +176,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         if (FA__ANEW) box.batch = at.batch = FA__OP(opaque)(box.batch);
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_rest) rest[FA__PARTS];
-        FA__LOOP(_leave_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
+        FA__LOOP(_defer_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
         FA__UNROLL
         for (int i = 0; i < FA__PARTS; i++) FA__LOOP(_qk_zero)(&s[i]);
         FA__WITH_COLUMNS(if (!FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
@@ -207,7 +207,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, 0, FA__COLS, FA__NEAR);
             if (half == 0 && FA__PARTS == 2) {
                 const void *k_rest = FA__LOOP(_ktile_at)(&shared->k[stage], FA__PART_N, 0);
-                FA__LOOP(_leave_rest)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
+                FA__LOOP(_defer_rest)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
                 FA__WITH_COLUMNS(if (!FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[FA__PARTS - 1], &shared->columns, p, box, key0, 1, stage, thread);)
                 FA__UNROLL
                 for (int k = 0; k < FA__QK; k++) {
@@ -319,7 +319,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__WITH_COLUMNS
 #undef FA__COLUMNS_BEHIND
 #undef FA__FAR
-#undef FA__LEAVES
+#undef FA__DEFERS
 #undef FA__LOAD
 #undef FA__LOAD_STEP
 #undef FA__SHARE

@@ -215,6 +215,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                 }
             }
             FA__LOOP(_wait_empty)(shared->of_notes, at);
+            if (FA__HAS_MASK) fa_sm90_warp_barrier(); /* a lane that fell two phases behind would wait for ever */
             if (lane == 0) {
                 shared->note[at.slot] = next < 0 ? word | FA__LOOP(_last) : word;
                 fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));

@@ -8,7 +8,7 @@
 /* Whether a hook is deferred at all. A user's hook may read memory: applied to all scores at once it waits once, but column
  * by column, among products, it waits for each (1.5 to 5 times as slow). A hook of arithmetic alone is 5% faster applied at
  * once up to 96, at 128 5% slower. Under a mask there are no registers for that at 128, and beyond it gains less. */
-#define FA__LEAVES (FA__HAS_SCORE && (FA__SCORE_NEEDS || FA__WIDEST > 128 || (FA__WIDEST > 96 && FA__HAS_MASK)))
+#define FA__DEFERS (FA__HAS_SCORE && (FA__SCORE_NEEDS || FA__WIDEST > 128 || (FA__WIDEST > 96 && FA__HAS_MASK)))
 
 /* What is deferred of the hook for a part of a tile. */
 typedef struct FA__LOOP(_rest) {
@@ -23,13 +23,13 @@ typedef struct FA__LOOP(_rest) {
 
 /* Before the products of the part that begins at key0: decides what is deferred, everything possible if `all` and else
  * nothing, and starts loading what that needs from memory. */
-FA__FN void FA__LOOP(_leave_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
+FA__FN void FA__LOOP(_defer_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, fa_box box, int key0, int all, int thread) {
 #if FA__BY_EIGHT
     rest->hook = all && FA__LOOP(_fetchable)(p, box);
     if (rest->hook) FA__LOOP(_fetch)(&rest->addends, p, box, key0, thread);
 #else
     (void)p, (void)box, (void)key0, (void)thread;
-    rest->hook = FA__LEAVES && all;
+    rest->hook = FA__DEFERS && all;
 #endif
 }
 

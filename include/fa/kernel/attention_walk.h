@@ -35,9 +35,10 @@ FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
     return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
 }
 
-/* The keys of a tile. */
+/* The keys of a tile. (Unsigned: lanes beyond the last tile ask, too, whose numbers may be too large.) */
 FA__FN fa_range FA__LOOP(_keys_of_tile)(const FA__PARAMS *p, int tile) {
-    return fa__range(tile * FA_BLOCK_N, fa__min(tile * FA_BLOCK_N + FA_BLOCK_N, p->args.seqlen_k));
+    const uint32_t begin = (uint32_t)tile * FA_BLOCK_N;
+    return fa__range((int)begin, fa__min((int)(begin + FA_BLOCK_N), p->args.seqlen_k));
 }
 
 /* The next of the 32 tiles; there must be one. */

@@ -82,7 +82,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
             int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__MASK_NEEDS & FA__NEED_SPAN /* found once more, not held in registers */
             const fa__spans spans = FA__LOOP(_spans_of_warp)(box, thread % FA__LANES);
-            box.keys = FA__LOOP(_keys_of_tile)(p, i < walk->count ? tile : walk->begin); /* a number beyond the last tile's may be too large */
+            box.keys = FA__LOOP(_keys_of_tile)(p, tile);
             fa_tile_class of = i < walk->count ? fa__span_class(box, spans) : FA_EMPTY;
 #else
             fa_tile_class of = i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;

@@ -52,7 +52,9 @@
  * 10% slower, because the assembler orders the exponentials differently. */
 #define FA__FAR_KEPT (FA__NEAR && (FA__COLUMNS || FA__BIAS_TILES || FA__WIDEST <= 96) && !FA__CRAMPED)
 
-#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), FA__FAR_KEPT)
+/* A row that has seen nothing yet is asked about, too: its scores may all be below -1e30. (Where registers are short that spills, and
+ * without FA__NEAR a bias is 3% slower there: doc/numerics.md, "Low scores".) */
+#define FA__FAR(c) FA__LOOP(_softmax_far)(&(c)->state, FA__LOOP(_to_natural)((c)->p), !FA__CRAMPED)
 
 /* Whether the planner remembers what it has learnt of tiles of keys, each lane for the same tiles in every block. */
 #define FA__REMEMBERS (FA__MASK_NEEDS & FA__NEED_DOCUMENT)

@@ -56,21 +56,6 @@ static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char 
     return FA_OK;
 }
 
-/* Checks that no row of a written tensor is reached both by some steps along one stride and by one step along another. */
-static inline FA_UNUSED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
-    const fa__stride_use all[] = FA__STRIDES(t, batch, heads, seqlen);
-    if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
-    for (int i = 0; i < 9; i++) {
-        const int a = i / 3, b = i % 3;
-        if (a == b || all[a].size <= 1 || all[b].size <= 1 || all[a].stride > all[b].stride) continue;
-        const int64_t steps = all[b].stride / all[a].stride, off = all[b].stride % all[a].stride;
-        FA__CHECK((off >= row || steps >= all[a].size) && (all[a].stride - off >= row || steps + 1 >= all[a].size),
-                  "%s: %s.stride_%s is %lld and %s.stride_%s %lld: rows of %d elements would be written over each other", name, tensor,
-                  all[a].which, (long long)all[a].stride, tensor, all[b].which, (long long)all[b].stride, row);
-    }
-    return FA_OK;
-}
-
 /* Rows of one tensor, or a single array, in memory: of batch 1, one head and one token. */
 typedef struct fa__place {
     const void *data;
@@ -86,7 +71,7 @@ typedef struct fa__place {
 typedef struct fa__lattice {
     int64_t row, other_row;
     int64_t stride[3], least[3], most[3]; /* longest stride first */
-    int left;                             /* combinations of steps that are still looked at: strides that are no layout may have any number */
+    int left; /* combinations of steps that are still looked at: strides that are no layout may have any number */
 } fa__lattice;
 FA__CALLED int64_t fa__quotient_below(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 /* Whether some do, if the second tensor's rows began `apart` bytes behind those of the first: of the steps from `depth` on. */
@@ -102,6 +87,31 @@ FA__CALLED int fa__rows_meet(fa__lattice *of, int64_t apart, int depth) {
         if (fa__rows_meet(of, apart - i * of->stride[depth], depth + 1)) return 1;
     return 0;
 }
+/* Puts a stride and its steps among the `count` that are there. */
+FA__CALLED void fa__lattice_add(fa__lattice *of, int count, int64_t stride, int64_t least, int64_t most) {
+    for (; count > 0 && of->stride[count - 1] < stride; count--)
+        of->stride[count] = of->stride[count - 1], of->least[count] = of->least[count - 1], of->most[count] = of->most[count - 1];
+    of->stride[count] = stride, of->least[count] = least, of->most[count] = most;
+}
+/* Checks that no two rows of a written tensor have an element in common. The later of two rows is more steps along the first stride in which
+ * they differ, and any number along those behind it. */
+FA__CALLED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
+    const fa__stride_use all[] = FA__STRIDES(t, batch, heads, seqlen);
+    if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
+    for (int differ = 0; differ < 3; differ++) {
+        fa__lattice of;
+        if (all[differ].size <= 1) continue;
+        for (int i = 0; i < 3; i++) {
+            const int64_t most = i < differ ? 0 : (int64_t)all[i].size - 1;
+            fa__lattice_add(&of, i, most > 0 ? all[i].stride : 0, i == differ ? 1 : -most, most);
+        }
+        of.row = of.other_row = row, of.left = 10000;
+        FA__CHECK(!fa__rows_meet(&of, 0, 0), "%s: the strides of %s are %lld (batch, of which there are %d), %lld (head, %d) and %lld (seq, %d): rows of "
+                  "%d elements would be written over each other", name, tensor, (long long)t->stride_batch, batch, (long long)t->stride_head, heads,
+                  (long long)t->stride_seq, seqlen, row);
+    }
+    return FA_OK;
+}
 /* How many places there are along a stride: one if it is 0. */
 static inline FA_UNUSED int fa__places_along(const fa__stride_use *use) { return use->stride ? use->size : 1; }
 /* Whether two tensors share memory: known if they begin at the same address or have the same strides, except for those of 0, else taken for no. */
@@ -115,11 +125,7 @@ FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b) {
         const int in = fa__places_along(&a->strides[i]), other = fa__places_along(&b->strides[i]);
         const int64_t own = in > 1 ? a->strides[i].stride * a->element_bytes : 0, its = other > 1 ? b->strides[i].stride * b->element_bytes : 0;
         if (in > 1 && other > 1 && own != its) return 0;
-        const int64_t s = in > 1 ? own : its;
-        int at = i;
-        for (; at > 0 && of.stride[at - 1] < s; at--)
-            of.stride[at] = of.stride[at - 1], of.least[at] = of.least[at - 1], of.most[at] = of.most[at - 1];
-        of.stride[at] = s, of.least[at] = 1 - (int64_t)other, of.most[at] = (int64_t)in - 1;
+        fa__lattice_add(&of, i, in > 1 ? own : its, 1 - (int64_t)other, (int64_t)in - 1);
     }
     of.row = a->row_bytes, of.other_row = b->row_bytes, of.left = 10000;
     const int64_t apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data), farthest = (int64_t)1 << 60;

@@ -40,6 +40,9 @@ FA__CALLED fa_status fa__cuda_failed(cudaError_t error, const char *name, const 
             cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
             cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
         }
+        if (major < 8)
+            return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: device %d has compute capability %d.%d: 8.0 or newer is needed, or an instance with FA_ARCH FA_CPU",
+                            name, device, major, minor);
         return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for %s, but device %d has compute capability %d.%d: compile with -arch=sm_%d%d%s (%s)",
                         name, FA__COMPILED_FOR, device, major, minor, major, minor, major >= 9 ? "a" : "", cudaGetErrorName(error));
     default:
@@ -99,12 +102,7 @@ FA__CALLED cudaError_t fa__compiled_for(const void *kernel, int *capability) {
     *capability = error == cudaSuccess ? compiled.ptxVersion : 0;
     return error;
 }
-/* Whether a kernel was compiled for a GPU that has little shared memory, if there is a device to tell. */
-FA__CALLED int fa__is_small(const void *kernel) {
-    int capability;
-    return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__SMALL_SHARED(capability);
-}
-/* Whether it was compiled for a GPU that has much. */
+/* Whether a kernel was compiled for a GPU that has much shared memory, if there is a device to tell. */
 FA__CALLED int fa__is_ample(const void *kernel) {
     int capability;
     return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__AMPLE_SHARED(capability);
@@ -136,32 +134,34 @@ FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int
     return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
 }
 
-/* The same without clusters, once what the kernel needs is known to fit: shared_bytes of shared memory, or less_bytes where it
- * was compiled for a GPU that has little (kernel/attention_loop_choices.h). */
-FA__CALLED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
-                                size_t less_bytes, void *params, fa_stream stream) {
+/* Whether what a kernel needs fits: *shared_bytes of shared memory, which become less_bytes where it was compiled for a GPU that has
+ * little (kernel/attention_loop_choices.h). */
+FA__CALLED fa_status fa__fit_shared(const char *name, const void *kernel, size_t *shared_bytes, size_t less_bytes) {
     int device, most, capability = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the current device");
-    if (less_bytes < shared_bytes) {
+    if (less_bytes < *shared_bytes) {
         error = fa__compiled_for(kernel, &capability);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
-        if (FA__SMALL_SHARED(capability)) shared_bytes = less_bytes;
+        if (FA__SMALL_SHARED(capability)) *shared_bytes = less_bytes;
     }
-    if (shared_bytes > 48 * 1024) {
-        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-        if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
-        if (shared_bytes > (size_t)most && less_bytes <= (size_t)most) {
-            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-            if (FA__SMALL_SHARED(major * 10 + minor))
-                return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
-                                name, capability / 10, capability % 10, device, major, minor);
-        }
-        fa_status status = fa__check_shared(name, shared_bytes, most);
-        if (status != FA_OK) return status;
+    if (*shared_bytes <= 48 * 1024) return FA_OK;
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+    if (*shared_bytes > (size_t)most && less_bytes <= (size_t)most) {
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+        if (FA__SMALL_SHARED(major * 10 + minor))
+            return FA__FAIL(FA_ERROR_ARCHITECTURE, "%s: compiled for compute capability %d.%d, whose tiles do not fit in the shared memory of device %d: compile with -arch=sm_%d%d",
+                            name, capability / 10, capability % 10, device, major, minor);
     }
-    return fa__launch_blocks(name, kernel, blocks, threads, 1, shared_bytes, params, stream);
+    return fa__check_shared(name, *shared_bytes, most);
+}
+/* The same without clusters, once this is known. */
+FA__CALLED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
+                                size_t less_bytes, void *params, fa_stream stream) {
+    const fa_status status = fa__fit_shared(name, kernel, &shared_bytes, less_bytes);
+    return status == FA_OK ? fa__launch_blocks(name, kernel, blocks, threads, 1, shared_bytes, params, stream) : status;
 }
 /** @endcond */
 

@@ -149,7 +149,7 @@ FA__DEVICE void fa_sm90_store_commit(void) { asm volatile("cp.async.bulk.commit_
 /* Returns when the thread's stores have read shared memory. */
 FA__DEVICE void fa_sm90_store_read(void) { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 /* Orders what the caller has written to shared memory, and its copies that have landed, before what the copy engine and
- * wgmma read of it after a barrier (PTX ISA, "Async proxy"). */
+ * wgmma read of it after a barrier, and what it has read before what the engine then writes (PTX ISA, "Async proxy"). */
 FA__DEVICE void fa_sm90_proxy_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /* All threads of the block; what they have written is there for the copy engine and wgmma, too. */
 FA__DEVICE void fa_sm90_barrier(void) {
