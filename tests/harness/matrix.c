@@ -64,6 +64,7 @@ int matrix_intact(const matrix *m) {
 int matrix_untouched(const matrix *m) { return is(m, 0, m->bytes); }
 
 double matrix_error(double got, double exact, double slack, int dtype) {
+    if (!(slack < INFINITY)) slack = 2e-6 * fabs(exact); /* of what became infinite or NaN on the way: not of this number */
     double allowed = number_half_ulp(exact, dtype) + slack, error = fabs(got - exact);
     if (isnan(exact)) return isnan(got) ? 0 : INFINITY;
     if (got == exact) return 0;

@@ -2,6 +2,7 @@
 #ifndef NUMBER_H
 #define NUMBER_H
 
+#include <math.h>
 #include <stdint.h>
 #if defined(__cplusplus)
 extern "C" {
@@ -26,6 +27,8 @@ uint16_t number_to_f16(double x);
 uint16_t number_to_bf16(double x);
 const char *number_name(int dtype);
 int number_bytes(int dtype);
+/* The larger of two errors. One that is no number is infinite (fmax() would leave it out). */
+static inline double number_worse(double worst, double error) { return error <= worst ? worst : error < INFINITY ? error : INFINITY; }
 
 #if defined(__cplusplus)
 }

@@ -136,7 +136,7 @@ static void check(tally *t, form s) {
     if (backward == FA_OK) error = forward_error(&p), error_back = backward_error(&p);
     else tap_note("%s: %s", describe(t->k, &s), fa_last_error());
     delete_task(&p);
-    t->worst = fmax(t->worst, fmax(error, error_back));
+    t->worst = number_worse(number_worse(t->worst, error), error_back);
     if (error <= 1 && error_back <= 1 && clean) return;
     t->failed++;
     tap_note("%s: errors of %.3g and %.3g of what is allowed; around the matrices %s", describe(t->k, &s), error, error_back,
@@ -372,7 +372,7 @@ static inline void repeat_row(task *p) {
 static inline void broadcast(const kind *k, form s, rng *r) {
     task p = new_task(k, &s, r);
     repeat_row(&p);
-    double worst = fmax(forward_error(&p), backward_error(&p));
+    double worst = number_worse(forward_error(&p), backward_error(&p));
     tap_ok(worst <= 1, "%s: a stride of 0 repeats a row (%.2f of what is allowed)", k->name, worst);
     delete_task(&p);
 }

@@ -157,9 +157,9 @@ static double forward_error(const task *p) {
     for (int64_t i = 0; i < p->s.rows; i++) {
         z_row(p, i, z, &o);
         double loss = loss_row(z, cols, get_target(p, i), &o, &slack), largest, rest = lse_row(z, cols, &largest), lse = largest + rest;
-        worst = fmax(worst, matrix_error(matrix_get(&p->m[LOSS], 0, i), loss, slack, FA_F32));
+        worst = number_worse(worst, matrix_error(matrix_get(&p->m[LOSS], 0, i), loss, slack, FA_F32));
         if (o.smoothing == 0 && o.z_loss == 0 && matrix_get(&p->m[LOSS], 0, i) < 0) worst = INFINITY;
-        worst = fmax(worst, matrix_error(matrix_get(&p->m[LSE], 0, i), lse, 1.5e-6 + 1.2e-7 * fabs(isfinite(lse) ? lse : 0) + cap_slack(&o), FA_F32));
+        worst = number_worse(worst, matrix_error(matrix_get(&p->m[LSE], 0, i), lse, 1.5e-6 + 1.2e-7 * fabs(isfinite(lse) ? lse : 0) + cap_slack(&o), FA_F32));
     }
     free(z);
     return worst;
@@ -172,7 +172,7 @@ static double backward_error(const task *p) {
     for (int64_t i = 0; i < p->s.rows; i++) {
         z_row(p, i, z, &o);
         gradient_row(z, matrix_get(&p->m[LSE], 0, i), d, slacks, cols, get_target(p, i), p->s.weights ? matrix_get(&p->m[D_LOSS], 0, i) : 1, &o);
-        for (int64_t j = 0; j < cols; j++) worst = fmax(worst, matrix_error(matrix_get(&p->m[D_LOGITS], i, j), d[j], slacks[j], p->k->dtype));
+        for (int64_t j = 0; j < cols; j++) worst = number_worse(worst, matrix_error(matrix_get(&p->m[D_LOGITS], i, j), d[j], slacks[j], p->k->dtype));
     }
     free(z);
     return worst;
@@ -251,7 +251,7 @@ static void differences(options o, rng *r) {
                 capped(x, z, 37, &o);
                 loss[side] = matrix_get(&p.m[D_LOSS], 0, i) * loss_row(z, 37, 17 * i, &o, &slack);
             }
-            worst = fmax(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_LOGITS], i, j)));
+            worst = number_worse(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_LOGITS], i, j)));
         }
     tap_ok(worst < 3e-5, "finite differences: smoothing=%g z_loss=%g softcap=%g (largest difference %.2g)", o.smoothing, o.z_loss, o.cap, worst);
     delete_task(&p);

@@ -55,7 +55,7 @@ static int plan_is_right(const instance *of, const shape *s, rng *r) {
 
 int main(void) {
     const char *why = NULL, *wanted = getenv("FA_ROUNDS");
-    int rounds = wanted && *wanted ? atoi(wanted) : 6, set = 0;
+    int rounds = wanted && *wanted ? atoi(wanted) : 6;
     check_place = (memory_place)forward_place;
     if (check_place == MEMORY_DEVICE && !memory_has_device(&why)) {
         tap_skip("%d instances on the GPU: %s", forward_count, why);
@@ -64,7 +64,7 @@ int main(void) {
     for (int n = 0; n < forward_count; n++) {
         const instance *of = &forward_instances[n];
         uint64_t purpose = 1000;
-        int shapes = 0, wrong = 0, plans = 0, wrong_plans = 0;
+        int set = n + (int)(rng_seed() % 4), shapes = 0, wrong = 0, plans = 0, wrong_plans = 0; /* each shape in another instruction set */
         double worst = 0;
         rng r;
         shape s;

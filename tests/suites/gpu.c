@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../harness/check.h"
+#include "../harness/number.h"
 #include "../harness/tap.h"
 #include "hooks.h"
 
@@ -257,7 +258,7 @@ static void workspaces(const instance *of) {
     without = copy_outputs(&p);
     p.args.workspace = p.workspace.data;
     for (int i = 0; i < 5 && status == FA_OK; i++) { /* the first time it is what it was filled with */
-        cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes);
+        cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes), cudaMemset(p.lse.data, PROBLEM_POISON, p.lse.bytes);
         status = of->forward(&p.args, 0);
         if (!same_outputs(&p, without)) status = -1 - i;
     }
@@ -399,7 +400,7 @@ static void magnitudes(const instance *of) {
                 for (int c = 0; c < d; c++) {
                     double off = fabs(problem_get(&p, &p.o, &p.args.o, 0, h, i, c) - exact.o[(h * ROWS + i) * d + c]) / allowed;
                     wrong += !(off <= 1);
-                    worst = fmax(worst, off);
+                    worst = number_worse(worst, off);
                 }
         tap_ok(!wrong, "%s: %s (%d wrong, %.2g of the allowed error)", of->name, kinds[kind], wrong, worst);
         result_delete(&exact), result_delete(&unfused);
@@ -517,9 +518,9 @@ static void two_streams(const instance *of) {
         problem_upload(&p[i]);
         failed += of->forward(&p[i].args, 0) != FA_OK;
         problem_download(&p[i]);
-        alone[i] = (unsigned char *)malloc(p[i].o.bytes);
-        memcpy(alone[i], p[i].o.host, p[i].o.bytes);
-        cudaMemset(p[i].o.data, PROBLEM_POISON, p[i].o.bytes);
+        alone[i] = (unsigned char *)malloc(p[i].o.bytes + p[i].lse.bytes);
+        memcpy(alone[i], p[i].o.host, p[i].o.bytes), memcpy(alone[i] + p[i].o.bytes, p[i].lse.host, p[i].lse.bytes);
+        cudaMemset(p[i].o.data, PROBLEM_POISON, p[i].o.bytes), cudaMemset(p[i].lse.data, PROBLEM_POISON, p[i].lse.bytes);
         cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking);
     }
     cudaDeviceSynchronize();
@@ -528,7 +529,7 @@ static void two_streams(const instance *of) {
     for (int i = 0; i < 2; i++) {
         cudaStreamSynchronize(stream[i]);
         problem_download(&p[i]);
-        wrong += memcmp(alone[i], p[i].o.host, p[i].o.bytes) != 0;
+        wrong += memcmp(alone[i], p[i].o.host, p[i].o.bytes) != 0 || memcmp(alone[i] + p[i].o.bytes, p[i].lse.host, p[i].lse.bytes) != 0;
         cudaStreamDestroy(stream[i]);
         free(alone[i]);
         problem_delete(&p[i]);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../harness/number.h"
 #include "../harness/reference.h"
 #include "../harness/tap.h"
 #include "hooks.h"
@@ -378,7 +379,7 @@ static void values(void) {
                 at.distance = (float)(at.key - (at.query + SEQLEN_K - SEQLEN_Q));
                 want = reference_score(&p, (double)score, at.batch, at.head, at.query, at.key);
                 got = hooks[k] ? hooks[k](NULL, score, at) : capped_alibi(NULL, score, at);
-                worst = fmax(worst, fabs((double)got - want) / (1 + fabs(want)));
+                worst = number_worse(worst, fabs((double)got - want) / (1 + fabs(want)));
             }
             problem_delete(&p);
         }

@@ -166,7 +166,7 @@ static void product(const char *name, int dtype, int which, rng *r) {
             double exact = 0;
             for (int k = 0; k < K && FIRST + i < REAL_A && j < REAL_B; k++)
                 exact += number_load(a, (FIRST + i) * K + k, dtype) * number_load(b, j * K + k, dtype);
-            worst = fmax(worst, isnan(c[i * N + j]) ? INFINITY : fabs((double)c[i * N + j] - exact));
+            worst = number_worse(worst, isnan(c[i * N + j]) ? INFINITY : fabs((double)c[i * N + j] - exact));
         }
     tap_ok(worst < 1e-5, "%s: tiles from block pointers and their product; what lies past the end is 0 (largest error %.2g)", name,
            worst);
@@ -310,7 +310,7 @@ static void caps(rng *r) {
     for (int i = 0; i < CAPPED - 1; i++) {
         double want = tanh((double)x[i]), off = fabs((double)y[i] - want) / (2 * number_half_ulp(want, FA_F32));
         if (!(off < INFINITY) || signbit(x[i]) != signbit(y[i])) off = INFINITY;
-        worst = fmax(worst, off);
+        worst = number_worse(worst, off);
         if (fabsf(x[i]) >= 4) worst_reached = fmax(worst_reached, off);
     }
     tap_ok(worst < 5.5 && worst_reached < 0.76 && isnan(y[CAPPED - 1]),

@@ -165,7 +165,7 @@ static double error_of(const task *p, int t_got, int t_before, int back) {
                     double x = matrix_get(before, row_before, i), y = pair >= 0 ? matrix_get(before, row_before, other) : 0;
                     double exact = pair < 0 ? x : x * c + (second ? y * sine : -y * sine);
                     double allowed = pair < 0 ? 0 : (s->table ? 0 : slack * (fabs(x) + fabs(y))) + 2e-7 * (fabs(x * c) + fabs(y * sine));
-                    worst = fmax(worst, matrix_error(matrix_get(got, row, i), exact, isfinite(allowed) ? allowed : 0, got->dtype));
+                    worst = number_worse(worst, matrix_error(matrix_get(got, row, i), exact, isfinite(allowed) ? allowed : 0, got->dtype));
                 }
             }
         }
@@ -175,9 +175,9 @@ static double error_of(const task *p, int t_got, int t_before, int back) {
 
 static double forward_error(const task *p) {
     const int q_out = p->s.in_place ? Q : Q_OUT, k_out = p->s.in_place ? K : K_OUT;
-    return fmax(error_of(p, q_out, Q, 0), error_of(p, k_out, K, 0));
+    return number_worse(error_of(p, q_out, Q, 0), error_of(p, k_out, K, 0));
 }
-static double backward_error(const task *p) { return fmax(error_of(p, D_Q, D_Q, 1), error_of(p, D_K, D_K, 1)); }
+static double backward_error(const task *p) { return number_worse(error_of(p, D_Q, D_Q, 1), error_of(p, D_K, D_K, 1)); }
 
 static form plain(int head_dim) {
     form s;
@@ -274,8 +274,8 @@ static void angles(double base, int rotary_dim) {
         for (int token = 0; token < 9; token++)
             for (int j = 0; j < rotary_dim / 2; j++) {
                 turn(&p, offsets[i] + token, j, frequency(&s, j), &c, &sine);
-                worst = fmax(worst, fabs(matrix_get(&p.m[Q_OUT], token, j) - c));
-                worst = fmax(worst, fabs(matrix_get(&p.m[Q_OUT], token, j + rotary_dim / 2) - sine));
+                worst = number_worse(worst, fabs(matrix_get(&p.m[Q_OUT], token, j) - c));
+                worst = number_worse(worst, fabs(matrix_get(&p.m[Q_OUT], token, j + rotary_dim / 2) - sine));
             }
         tap_ok(worst < (abs(offsets[i] + 8) > 1000000 ? 3e-7 : 2e-7), "base %g, rotary_dim %d: angles of positions from %d on (largest error %.2g)", base, rotary_dim,
                offsets[i], worst);
@@ -308,7 +308,7 @@ static void differences(int interleaved, rng *r) {
                             if (pair >= 0) turn(&p, position_of(&p, batch, token), pair, frequency(&s, pair), &c, &sine);
                             loss[side] += matrix_get(&p.m[BEFORE + D_Q], row, o) * (x * c + (second ? y * sine : -y * sine));
                         }
-                    worst = fmax(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_Q], row, i)));
+                    worst = number_worse(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_Q], row, i)));
                 }
     tap_ok(worst < 3e-5, "finite differences: interleaved=%d (largest difference %.2g)", interleaved, worst);
     delete_task(&p);
@@ -330,7 +330,7 @@ static void special(const kind *k, rng *r) {
     begin(&p);
     run(k, &p.args);
     matrix_download(&p.m[Q_OUT]), matrix_download(&p.m[D_Q]);
-    error = fmax(error_of(&p, Q_OUT, Q, 0), error_of(&p, D_Q, D_Q, 1));
+    error = number_worse(error_of(&p, Q_OUT, Q, 0), error_of(&p, D_Q, D_Q, 1));
     tap_ok(error <= 1, "%s: NaN and infinity stay in their pair (%.2f of what is allowed)", k->name, error);
     delete_task(&p);
 

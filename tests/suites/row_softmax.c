@@ -108,7 +108,7 @@ static double forward_error(const task *p) {
         for (int64_t j = 0; j < s->cols; j++) {
             double distance = isfinite(x[j]) ? fabs(x[j] - largest) / temperature : 0;
             double slack = s->log ? 1.5e-6 + 2.5e-7 * distance + 2.5e-7 * fabs(isfinite(y[j]) ? y[j] : 0) : y[j] * (1.5e-6 + 2.5e-7 * distance) + 2e-38;
-            worst = fmax(worst, matrix_error(matrix_get(&p->m[Y], i, j), y[j], slack, p->k->dtype));
+            worst = number_worse(worst, matrix_error(matrix_get(&p->m[Y], i, j), y[j], slack, p->k->dtype));
         }
     }
     free(x);
@@ -124,7 +124,7 @@ static double backward_error(const task *p) {
         for (int64_t j = 0; j < s->cols; j++) y[j] = matrix_get(&p->m[Y], i, j), d_y[j] = matrix_get(&p->m[D_Y], i, j);
         gradient_row(y, d_y, d_x, slack, s->cols, temperature, s->log);
         for (int64_t j = 0; j < s->cols; j++)
-            worst = fmax(worst, matrix_error(matrix_get(&p->m[D_X], i, j), d_x[j], slack[j], p->k->dtype));
+            worst = number_worse(worst, matrix_error(matrix_get(&p->m[D_X], i, j), d_x[j], slack[j], p->k->dtype));
     }
     free(y);
     return worst;
@@ -198,7 +198,7 @@ static void differences(int log_, float temperature, rng *r) {
                 softmax_row(x, y, 37, temperature_of(&s), log_);
                 for (int c = 0; c < 37; c++) loss[side] += matrix_get(&p.m[D_Y], i, c) * y[c];
             }
-            worst = fmax(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_X], i, j)));
+            worst = number_worse(worst, fabs((loss[1] - loss[0]) / (2 * step) - matrix_get(&p.m[D_X], i, j)));
         }
     tap_ok(worst < 3e-5, "finite differences: log=%d temperature=%g (largest difference %.2g)", log_, (double)temperature, worst);
     delete_task(&p);
@@ -287,7 +287,7 @@ static void steep(const kind *k, int64_t cols, int log_, rng *r) {
     must(k->backward(&p.args, 0));
     matrix_download(&p.m[D_X]);
     for (int64_t j = log_; j < cols; j++) /* a logarithm's first gradient is what the sum's rounding leaves */
-        worst = fmax(worst, matrix_error(matrix_get(&p.m[D_X], 0, j), log_ && j == cols - 1 ? -1e30 : 0, 1e24, k->dtype));
+        worst = number_worse(worst, matrix_error(matrix_get(&p.m[D_X], 0, j), log_ && j == cols - 1 ? -1e30 : 0, 1e24, k->dtype));
     tap_ok(worst <= 1, "%s, %lld columns, log=%d: a sum that is infinite divided by the temperature (%.2f of what is allowed)", k->name,
            (long long)cols, log_, worst);
     delete_task(&p);
@@ -342,7 +342,7 @@ static void far_apart(rng *r) {
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 64; j++) row[j] = matrix_get(&x, i, j);
         softmax_row(row, exact, 64, 1, 0);
-        for (int j = 0; j < 64; j++) worst = fmax(worst, matrix_error(matrix_get(&y, i, j), exact[j], 2e-6 * exact[j], FA_BF16));
+        for (int j = 0; j < 64; j++) worst = number_worse(worst, matrix_error(matrix_get(&y, i, j), exact[j], 2e-6 * exact[j], FA_BF16));
     }
     tap_ok(status == FA_OK && worst <= 1, "rows that are 2^31 elements apart (%.2f of what is allowed)", worst);
     matrix_delete(&x), matrix_delete(&y);

@@ -250,7 +250,7 @@ static void reduce_elements(rng *r) {
     for (int i = 0; i < 64; i++) {
         double e = exp2(((double)in[i] - 2) * 0.75);
         max = fmax(max, (double)in[i]), sum += i < 48 ? (double)in[i] : 0, dot += (double)in[i] * (double)in[64 + i], weights += e;
-        worst = fmax(worst, fabs((double)out[6 + i] - e) / e);
+        worst = number_worse(worst, fabs((double)out[6 + i] - e) / e);
         squares += i < 32 ? ((double)in[i] - 0.25) * ((double)in[i] - 0.25) : 0;
     }
     tap_ok((double)out[0] == max && out[1] == 100, "the maximum of a thread's elements, and of a start");
@@ -279,7 +279,7 @@ static void merges(rng *r) {
         LAUNCH(merge_sets, 1, 1, from, to);
         finish();
         memory_get(PLACE, out, to, sizeof out);
-        for (int i = 0; i < 3; i++) worst = fmax(worst, fabs((double)out[i] - of[2][i]) / (1 + fabs(of[2][i])));
+        for (int i = 0; i < 3; i++) worst = number_worse(worst, fabs((double)out[i] - of[2][i]) / (1 + fabs(of[2][i])));
     }
     tap_ok(worst < 2e-6, "count, mean and squares of two sets of numbers become those of both (largest error %.2g)", worst);
     memory_delete(PLACE, from, sizeof in), memory_delete(PLACE, to, sizeof out);
@@ -421,15 +421,17 @@ DROP(f32)
 static void drops(void) {
     enum { DROPPED = 16 };
     static const float probabilities[] = {0, 0.5f, 1};
-    float x[DROPPED], y[2][DROPPED], *in = (float *)memory_new(PLACE, sizeof x), *out = (float *)memory_new(PLACE, sizeof x);
+    float x[DROPPED], y[2][DROPPED], nothing[DROPPED], *in = (float *)memory_new(PLACE, sizeof x), *out = (float *)memory_new(PLACE, sizeof x);
     int wrong = 0;
-    for (int i = 0; i < DROPPED; i++) x[i] = (float)(i + 1);
+    for (int i = 0; i < DROPPED; i++) x[i] = (float)(i + 1), nothing[i] = NAN;
     memory_put(PLACE, in, x, sizeof x);
     for (int p = 0; p < 3; p++)
         for (uint64_t first = 40; first < 43; first++) {
             const fa_dropout dropout = fa_dropout_of(probabilities[p], 3, 9);
+            memory_put(PLACE, out, nothing, sizeof nothing);
             LAUNCH(drop_few, 1, 32, in, out, DROPPED, first, probabilities[p]);
             finish(), memory_get(PLACE, y[0], out, sizeof x);
+            memory_put(PLACE, out, nothing, sizeof nothing);
             LAUNCH(drop_f32, 1, 32, in, out, DROPPED, first, probabilities[p]);
             finish(), memory_get(PLACE, y[1], out, sizeof x);
             for (int i = 0; i < 2 * DROPPED; i++) {

@@ -582,12 +582,9 @@ static void composed(void) {
         }
         for (int j = 0; j < OWN_KEYS; j++)
             for (int d = 0; d < 64 && sum > 0; d++) exact[d] += score[j] / sum * number_load(v, list[j] * 200 + d, FA_BF16);
-        for (int d = 0; d < 64; d++) {
-            double off = fabs(number_load(o, i * 64 + d, FA_BF16) - exact[d]);
-            worst = off <= worst ? worst : off;
-        }
+        for (int d = 0; d < 64; d++) worst = number_worse(worst, fabs(number_load(o, i * 64 + d, FA_BF16) - exact[d]));
         double off = sum > 0 ? fabs((double)lse[i] - log(sum)) : (double)lse[i] == -INFINITY ? 0 : INFINITY;
-        worst_lse = off <= worst_lse ? worst_lse : off;
+        worst_lse = number_worse(worst_lse, off);
     }
     for (int i = OWN_QUERIES * 64; i < 128 * 64; i++) beyond += o[i] != 0x5A5A;
     /* Weights and outputs are rounded to bf16, 2^-9 of at most 1 each; scores are fp32 sums of 64 terms below 2.25. */

@@ -158,7 +158,7 @@ static double forward_error(const task *p) {
         for (int64_t j = 0; j < p->m[Y].cols; j++) {
             double x = matrix_get(&p->m[GATE], i, j), up = matrix_get(&p->m[UP], i, j), exact = activation(k->activation, x) * up;
             double slack = activation_slack(k->activation, x) * fabs(up) + 1.2e-7 * fabs(exact) + 1e-45;
-            worst = fmax(worst, matrix_error(matrix_get(&p->m[Y], i, j), exact, slack, k->dtype));
+            worst = number_worse(worst, matrix_error(matrix_get(&p->m[Y], i, j), exact, slack, k->dtype));
         }
     return worst;
 }
@@ -171,8 +171,8 @@ static double backward_error(const task *p) {
             double d_up = activation(k->activation, x) * d_y, d_gate = d_y * up * derivative(k->activation, x);
             double slack_up = activation_slack(k->activation, x) * fabs(d_y) + 1.2e-7 * fabs(d_up) + 1e-45;
             double slack_gate = derivative_slack(k->activation) * fabs(d_y * up) + 1.8e-7 * fabs(d_gate) + 1e-45;
-            worst = fmax(worst, matrix_error(matrix_get(&p->m[D_UP], i, j), d_up, slack_up, k->dtype));
-            worst = fmax(worst, matrix_error(matrix_get(&p->m[D_GATE], i, j), d_gate, slack_gate, k->dtype));
+            worst = number_worse(worst, matrix_error(matrix_get(&p->m[D_UP], i, j), d_up, slack_up, k->dtype));
+            worst = number_worse(worst, matrix_error(matrix_get(&p->m[D_GATE], i, j), d_gate, slack_gate, k->dtype));
         }
     return worst;
 }
@@ -269,10 +269,10 @@ static void accuracy(void) {
             memcpy(&x, &bits, 4);
             for (int which = 0; which < 2; which++) {
                 double exact = activation(which, (double)x), error = fabs((double)(which ? fa_gelu(NULL, x) : fa_silu(NULL, x)) - exact);
-                if (sign) below[which] = fmax(below[which], error);
-                else above[which] = fmax(above[which], error / (exact + 1e-37));
+                if (sign) below[which] = number_worse(below[which], error);
+                else above[which] = number_worse(above[which], error / (exact + 1e-37));
                 error = fabs((double)(which ? fa_gelu_grad(NULL, x) : fa_silu_grad(NULL, x)) - derivative(which, (double)x));
-                slope[which] = fmax(slope[which], error);
+                slope[which] = number_worse(slope[which], error);
             }
         }
     for (int which = 0; which < 2; which++)
@@ -302,7 +302,7 @@ static void differences(const kind *k, rng *r) {
             double x = matrix_get(&p.m[GATE], i, j), up = matrix_get(&p.m[UP], i, j), w = matrix_get(&p.m[D_Y], i, j);
             double by_gate = w * up * (activation(k->activation, x + step) - activation(k->activation, x - step)) / (2 * step);
             double by_up = w * activation(k->activation, x) * ((up + step) - (up - step)) / (2 * step);
-            worst = fmax(worst, fmax(fabs(by_gate - matrix_get(&p.m[D_GATE], i, j)), fabs(by_up - matrix_get(&p.m[D_UP], i, j))));
+            worst = number_worse(worst, fabs(by_gate - matrix_get(&p.m[D_GATE], i, j))), worst = number_worse(worst, fabs(by_up - matrix_get(&p.m[D_UP], i, j)));
         }
     tap_ok(worst < 3e-5, "%s: finite differences (largest difference %.2g)", k->name, worst);
     delete_task(&p);
@@ -393,7 +393,7 @@ static void far_apart(rng *r) {
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 64; j++) {
             double v = matrix_get(&x, i, j);
-            worst = fmax(worst, matrix_error(matrix_get(&y, i, j), activation(0, v) * v, 2e-6, FA_BF16));
+            worst = number_worse(worst, matrix_error(matrix_get(&y, i, j), activation(0, v) * v, 2e-6, FA_BF16));
         }
     tap_ok(status == FA_OK && worst <= 1, "rows that are 2^31 elements apart (%.2f of what is allowed)", worst);
     matrix_delete(&x), matrix_delete(&y);
