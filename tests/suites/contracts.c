@@ -503,6 +503,7 @@ static void errors(void) {
     p = fresh(&softcap, &s), p.args.softcap = NAN, fails(&p, argument, "softcap is", "fa_softcap needs a cap");
     p = fresh(&softcap, &s), p.args.softcap = INFINITY, fails(&p, argument, "softcap is inf", "fa_softcap needs a cap");
     p = fresh(&softcap, &s), p.args.softcap = 1.001e8f, fails(&p, argument, "softcap is 1.001e+08", "from 1e-30 to 1e8");
+    p = fresh(&softcap, &s), p.args.softcap = 0.99e-30f, fails(&p, argument, "softcap is 9.9e-31", "from 1e-30 to 1e8");
     p = fresh(&bias, &s), p.args.bias = NULL, fails(&p, argument, "bias is NULL", "seqlen_q, seqlen_k");
     p = fresh(&bias, &s), p.args.bias = (const char *)p.args.bias + 1, fails(&p, argument, "bias is", "aligned to 2 bytes");
     p = fresh(&bias, &s), p.args.bias_stride_batch = -1, fails(&p, argument, "bias_stride_batch is -1", "not negative");

@@ -397,6 +397,7 @@ static void errors(rng *r) {
         FRESH, p.args.z_loss = -1, fails(&p, backward, "z_loss is -1", "0 or more");
         FRESH, p.args.z_loss = INFINITY, fails(&p, backward, "z_loss is inf", "0 or more");
         FRESH, p.args.softcap = -30, fails(&p, backward, "softcap is -30", "0 means none");
+        FRESH, p.args.softcap = 0.99e-30f, fails(&p, backward, "softcap is 9.9e-31", "between 1e-30");
         FRESH, p.args.softcap = 2e30f, fails(&p, backward, "softcap is 2e+30", "between 1e-30 and 1e+30");
         if (place != MEMORY_HOST) k = &kinds[2], FRESH, p.args.softcap = 2e4f, fails(&p, backward, "softcap is 20000", "between 1e-30 and 10000"), k = &kinds[0];
         FRESH, p.args.softcap = NAN, fails(&p, backward, "softcap is nan", "0 means none");

@@ -508,7 +508,7 @@ static void determinism(const kind *k, int64_t cols, rng *r) {
     run(k, &p.args);
     download(&p);
     run_rows(&q);
-    int alone = same(&p.m[RSTD], &q.m[RSTD]);
+    int alone = same(&p.m[RSTD], &q.m[RSTD]) && (!k->centered || same(&p.m[MEAN], &q.m[MEAN]));
     for (int m = SUM; m <= D_RESIDUAL; m++) alone &= same(&p.m[m], &q.m[m]);
     tell_columns(alone, &p, BY_ITSELF);
     /* sum in the place of the residual and y in that of x; then sum in that of x and y in that of the residual. */
@@ -529,7 +529,8 @@ static void determinism(const kind *k, int64_t cols, rng *r) {
         q.args.d_x = d_x->at, q.args.d_residual = d_residual->at;
         must(k->backward(&q.args, 0));
         download(&q);
-        in_place &= same(d_x, &p.m[D_X]) && same(d_residual, &p.m[D_RESIDUAL]) && same(&p.m[D_GAMMA], &q.m[D_GAMMA]);
+        in_place &= same(d_x, &p.m[D_X]) && same(d_residual, &p.m[D_RESIDUAL]) && same(&p.m[D_GAMMA], &q.m[D_GAMMA]) &&
+                    (!k->centered || same(&p.m[D_BETA], &q.m[D_BETA]));
     }
     tell_columns(in_place, &p, IN_PLACE);
     delete_task(&p), delete_task(&q);

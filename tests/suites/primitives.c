@@ -155,6 +155,8 @@ static void product(const char *name, int dtype, int which, rng *r) {
     float *dc = (float *)memory_new(PLACE, sizeof c);
     double worst = 0;
     const char *late;
+    for (int i = 0; i < M * N; i++) c[i] = NAN;
+    memory_put(PLACE, dc, c, sizeof c);
     if (which == 0) LAUNCH_WITH(sizeof(f32_a_tile), product_f32, da, db, dc, REAL_A, REAL_B, FIRST);
     if (which == 1) LAUNCH_WITH(sizeof(f16_a_tile), product_f16, da, db, dc, REAL_A, REAL_B, FIRST);
     if (which == 2) LAUNCH_WITH(sizeof(bf16_a_tile), product_bf16, da, db, dc, REAL_A, REAL_B, FIRST);

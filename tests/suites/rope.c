@@ -380,11 +380,12 @@ static void determinism(const kind *k, int head_dim, int interleaved, rng *r) {
         other = s, other.threads = some_threads(t), other.in_place = t == 3;
         for (int i = 0; i < TENSORS; i++) other.bshd[i] = t & 1, other.gap[i] = t == 2 ? 3 : 0, other.tail[i] = t == 2;
         task q = new_task(k, &other, r);
-        copy_tensor(&q, Q, &p), copy_tensor(&q, K, &p), copy_tensor(&q, D_Q, &p);
+        copy_tensor(&q, Q, &p), copy_tensor(&q, K, &p), copy_tensor(&q, D_Q, &p), copy_tensor(&q, D_K, &p);
         upload(&q);
         run(k, &q.args);
         download(&q);
-        same &= same_tensor(&p, Q_OUT, &q, other.in_place ? Q : Q_OUT) && same_tensor(&p, K_OUT, &q, other.in_place ? K : K_OUT) && same_tensor(&p, D_Q, &q, D_Q);
+        same &= same_tensor(&p, Q_OUT, &q, other.in_place ? Q : Q_OUT) && same_tensor(&p, K_OUT, &q, other.in_place ? K : K_OUT) && same_tensor(&p, D_Q, &q, D_Q) &&
+                same_tensor(&p, D_K, &q, D_K);
         delete_task(&q);
     }
     tap_ok(same, "%s, head_dim %d, interleaved=%d: the same bits with any threads, in any layout, in place", k->name, head_dim, interleaved);

@@ -360,6 +360,7 @@ static void errors(rng *r) {
         FRESH, p.args.temperature = -1, fails(&p, backward, "temperature is -1", "0 means 1");
         FRESH, p.args.temperature = NAN, fails(&p, backward, "temperature is nan", "0 means 1");
         FRESH, p.args.temperature = INFINITY, fails(&p, backward, "temperature is inf", "between");
+        FRESH, p.args.temperature = 1.01e30f, fails(&p, backward, "temperature is 1.01e+30", "between");
         FRESH, p.args.temperature = 1e-31f, fails(&p, backward, "temperature is 1e-31", "between");
         FRESH, *(backward ? &p.args.d_y : &p.args.x) = (fa_matrix){(char *)(backward ? p.args.d_x : p.args.y).data + 12, 0},
             fails(&p, backward, "whose rows are all the same", "memory of its own");
