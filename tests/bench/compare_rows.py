@@ -500,8 +500,9 @@ def main():
                 if o.budget and time.time() - started > o.budget:
                     skipped += 2
                     continue
-                if ours[0].refusal(rows, cols):
-                    print(f"SKIPPED {dtype} {kernel}, {rows} x {cols}: {ours[0].refusal(rows, cols)}")
+                refusal = ours[0].refusal(rows, cols)
+                if refusal:
+                    print(f"SKIPPED {dtype} {kernel}, {rows} x {cols}: {refusal}")
                     continue
                 cell = KERNELS[kernel](dtype, rows, cols, device)
                 from_ = cell.t[cell.differentiated[0]]

@@ -459,10 +459,10 @@ static void errors(void) {
     p = fresh(&plain, &s), p.args.seqlen_k = 0, p.args.lse = (float *)p.args.o.data + 1, fails(&p, argument, "o, at", "share memory");
     p = fresh(&plain, &s), p.args.lse = (float *)p.args.q.data, fails(&p, argument, "lse and q.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
-    p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "16 (seq", "written over");
+    p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "the strides of o are", "16 (head, 4) and 16 (seq, 5): rows of 16 elements would be written over");
     shape cube = shape_plain(2, 2, 2, 2, 2);
     p = fresh(&plain, &cube), p.args.o.stride_batch = 2016, p.args.o.stride_head = 2000, p.args.o.stride_seq = 16; /* one batch is a head and a row */
-    fails(&p, argument, "2016 (batch, of which there are 2), 2000 (head, 2) and 16 (seq, 2)", "written over");
+    fails(&p, argument, "the strides of o are 2016 (batch, of which there are 2), 2000 (head, 2) and 16 (seq, 2)", "written over");
     p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "o.data and q.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.data = p.args.k.data, fails(&p, argument, "o.data and k.data are both", "memory of its own");
     p = fresh(&plain, &s), p.args.o.data = p.args.v.data, fails(&p, argument, "o.data and v.data are both", "memory of its own");
@@ -1117,11 +1117,13 @@ static int64_t bits_at(const problem *p, int b, int h, int i, int c) {
     return bits;
 }
 
-/* Runs again with one value changed. `p` keeps the outputs from before. What calls here must not fail: equal outputs would say nothing. */
+/* Runs where equal outputs would say nothing if the call had failed. */
 static void must_run(problem *p) {
     if (!check_forward(p)) tap_bail("%s", fa_last_error());
     problem_download(p);
 }
+
+/* Runs again with one value changed. `p` keeps the outputs from before. */
 static problem rerun(const problem *p, int which, int row, int col, double value) {
     problem q = fresh(&p->of, &p->shape);
     memcpy(q.q.host, p->q.host, p->q.bytes), memcpy(q.k.host, p->k.host, p->k.bytes), memcpy(q.v.host, p->v.host, p->v.bytes);

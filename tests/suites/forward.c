@@ -64,7 +64,7 @@ int main(void) {
     for (int n = 0; n < forward_count; n++) {
         const instance *of = &forward_instances[n];
         uint64_t purpose = 1000;
-        int set = n + (int)(rng_seed() % 4), shapes = 0, wrong = 0, plans = 0, wrong_plans = 0; /* each shape in another instruction set */
+        int set = n + (int)(rng_seed() % 4), shapes = 0, wrong = 0, plans = 0, wrong_plans = 0; /* by instance and seed, else a shape would always run in the same one */
         double worst = 0;
         rng r;
         shape s;

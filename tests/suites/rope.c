@@ -433,7 +433,7 @@ static void errors(rng *r) {
     form s = plain(10);
     const kind *k = &kinds[0];
     task p;
-    char word[64];
+    char word[128];
     s.table = 1, s.offset = 2, s.table_rows = 7;
     for (int backward = 0; backward < 2; backward++) {
         FRESH, p.args.batch = -1, fails(&p, backward, "batch is -1", "0 or more");
@@ -493,7 +493,8 @@ static void errors(rng *r) {
             for (int i = 0; written && i < 4; i++) {
                 FRESH, p.args.heads = 4, p.args.heads_kv = 4, p.args.batch = 1;
                 of_args(&p.args, t)->stride_head = crossing[i].head, of_args(&p.args, t)->stride_seq = crossing[i].seq;
-                snprintf(word, sizeof word, "%d (head, %d) and %d (seq", (int)crossing[i].head, t % 2 ? p.args.heads_kv : p.args.heads, (int)crossing[i].seq);
+                snprintf(word, sizeof word, ": the strides of %s are %lld (batch, of which there are 1), %d (head, 4) and %d (seq, %d)", names[t],
+                         (long long)of_args(&p.args, t)->stride_batch, (int)crossing[i].head, (int)crossing[i].seq, p.args.seqlen);
                 fails(&p, backward, word, "written over each other");
             }
         }
