@@ -7,9 +7,6 @@ CC       ?= cc
 CFLAGS   ?= -O3
 WARNINGS ?= -Wall -Wextra
 BUILD    ?= build
-ifneq ($(words $(BUILD)),1)
-$(error BUILD is '$(BUILD)': one folder is needed, without blanks in its name)
-endif
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 PYTHON   ?= python3
@@ -22,7 +19,6 @@ TORCH = $(eval TORCH := $(shell $(PYTHON) -c '$(ask_torch)' 2>/dev/null))$(TORCH
 
 .DEFAULT_GOAL := help
 .PHONY: help doc install uninstall format clean
-.DELETE_ON_ERROR:
 
 help:
 	@echo "make run        add noise to a photo and remove it: attention over all its pixels (IMAGE=photo.ppm; ARGS=\"--sigma 0\" if it"
@@ -43,7 +39,7 @@ help:
 include gpu.mk
 -include tests/tests.mk
 -include examples/examples.mk
-include tests/bench/bench.mk
+-include tests/bench/bench.mk
 
 doc:
 	@command -v doxygen >/dev/null || { echo "make doc needs doxygen, and there is none on PATH" >&2; exit 1; }

@@ -3,6 +3,11 @@
 #
 # NVCC=      leaves out what needs nvcc
 
+ifneq ($(words $(BUILD)),1)
+$(error BUILD is '$(BUILD)': one folder is needed, without blanks in its name)
+endif
+.DELETE_ON_ERROR:
+
 # It is of no use without g++, unless it was told to take another (NVCC_CCBIN).
 ifeq ($(origin NVCC),undefined)
 NVCC     := $(if $(NVCC_CCBIN)$(shell command -v g++ 2>/dev/null),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
@@ -13,6 +18,8 @@ GPU       = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n
 # Its compute capability, as 90.
 gpu_cap   = $(eval gpu_cap := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .))$(gpu_cap)
 # nvcc's name for it: with the instructions that it alone has, which -arch=native leaves out. Without a GPU, one that is to compile.
-gpu_arch  = $(if $(gpu_cap),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
+gpu_arch  = $(if $(if $(gpu_old),,$(gpu_cap)),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
+# Not empty where the GPU is older than what the headers are for.
+gpu_old   = $(if $(gpu_cap),$(shell [ $(gpu_cap) -lt 80 ] && echo 1))
 # Machine code for one architecture. -arch=sm_90a would compile PTX of compute_90 besides, and takes 1.6 times as long.
 gpu_code  = -gencode arch=$(1:sm_%=compute_%),code=$1

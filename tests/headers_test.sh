@@ -38,7 +38,7 @@ checks() { # FILE NAME
     $CC -std=c11 $warnings -Wshadow -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
     ok $? "cc -std=c11: $2" "$work/log"
     if [ -n "$CXX" ]; then
-        "$CXX" -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        $CXX -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
         ok $? "c++ -std=c++17: $2" "$work/log"
     fi
     if [ -n "$CLANG" ]; then
@@ -107,7 +107,7 @@ typed "$types" >"$work/typed.c"
 $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
 ok $? "cc: FA_USER_ARGS may be called $types" "$work/log"
 if [ -n "$CXX" ]; then
-    "$CXX" -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
     ok $? "c++: FA_USER_ARGS may be called $types" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
@@ -180,7 +180,7 @@ own "$@" >"$work/own.c"
 $CC -std=c11 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
 ok $? "cc: macros of the program's called slots, emit, min, noinline and such" "$work/log"
 if [ -n "$CXX" ]; then
-    "$CXX" -x c++ -std=c++17 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++17 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
     ok $? "c++: macros of the program's called slots, emit, min, noinline and such" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
@@ -247,12 +247,12 @@ ok $? "no instruction of the CPU outside fa/arch/cpu/ops*.h, isa.h and amx.h" "$
 $CC -std=c11 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
 ok $? "cc -std=c11: FA_API static" "$work/log"
 if [ -n "$CXX" ]; then
-    "$CXX" -x c++ -std=c++17 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++17 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
     ok $? "c++ -std=c++17: FA_API static" "$work/log"
 fi
 # Later standards find fault with sums of numbers of different enumerations.
 if [ -n "$CXX" ]; then
-    "$CXX" -x c++ -std=c++2a $warnings -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++2a $warnings -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
     ok $? "c++ -std=c++2a: all headers" "$work/log"
 fi
 
@@ -270,7 +270,7 @@ if [ -n "$CXX" ]; then
             done
         done
     done >>"$work/small.cu"
-    "$CXX" -x c++ -std=c++17 -w -I"$root/tests/simulator/include" -I"$root/tests/simulator" -include cuda_runtime.h -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800 \
+    $CXX -x c++ -std=c++17 -w -I"$root/tests/simulator/include" -I"$root/tests/simulator" -include cuda_runtime.h -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800 \
         -I"$INCLUDE" -fsyntax-only "$work/small.cu" >"$work/log" 2>&1
     ok $? "c++: the tiles of the schedule for every GPU fit into 99 KB with one stage" "$work/log"
 fi

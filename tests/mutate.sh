@@ -37,11 +37,12 @@ change() {
         END { exit n != lines }' "include/fa/$file" >"$M/$1/include/fa/$file"
 }
 
-# compiled N OUTPUT SOURCE...: one program against the changed copy.
+# compiled N OUTPUT [-I...] SOURCE...: one program against the changed copy.
 compiled() {
     number=$1 output=$M/$1/$2
     shift 2
-    $CC $flags -I"$M/$number/include" -o "$output" "$@" "$M"/harness/*.o -lm >>"$M/$number/log" 2>&1
+    case $1 in -I*) first=$1 && shift ;; *) first= ;; esac
+    $CC $first $flags -I"$M/$number/include" -o "$output" "$@" "$M"/harness/*.o -lm >>"$M/$number/log" 2>&1
 }
 
 # built N OUTPUT COMPILE LINK FILE...: a program for a GPU against the changed copy, by two commands; an object is linked as it is.
@@ -78,8 +79,7 @@ suite() {
     case $2 in
     forward) compiled "$1" forward "$M/forward_instances.c" tests/suites/forward.c ;;
     amx_forward) # with the unit in C
-        flags="-Itests/simulator/amx $flags"
-        compiled "$1" amx_forward "$M/forward_instances.c" tests/suites/forward.c ;;
+        compiled "$1" amx_forward -Itests/simulator/amx "$M/forward_instances.c" tests/suites/forward.c ;;
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_forward | simulated90_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     simulated_contracts | simulated90_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
@@ -198,5 +198,7 @@ survived=$(cat "$M"/*.verdict | grep -c '^SURVIVED')
 broken=$(cat "$M"/*.verdict | grep -c '^DOES NOT')
 needs=$(cat "$M"/*.verdict | grep -c '^needs ')
 noticed=$(cat "$M"/*.verdict | grep -c '^noticed')
+missing=$(($# - survived - broken - needs - noticed))
+[ "$missing" = 0 ] || echo "mutate: $missing of them have no verdict, since their runs were cut off: run them again" >&2
 echo "mutate: $# faults: $noticed noticed, $survived survived, $broken do not fit or compile, $needs need what this machine lacks"
-[ "$survived" = 0 ] && [ "$broken" = 0 ]
+[ "$survived" = 0 ] && [ "$broken" = 0 ] && [ "$missing" = 0 ]

@@ -15,7 +15,7 @@ rm -rf "$logs"
 mkdir -p "$logs" || exit 1
 
 if [ "${FA_PROVE:-1}" != 0 ] && command -v prove >/dev/null 2>&1 && prove --version >/dev/null 2>&1; then
-    prove --jobs "$jobs" --exec "sh tests/log.sh $logs" "$@"
+    prove --norc --jobs "$jobs" --exec "sh tests/log.sh $logs" "$@"
     status=$?
 else
     echo "# without prove (perl): plain output"
@@ -27,7 +27,7 @@ else
         if awk -f tests/tap.awk -v code=$code "$logs/$name.tap"; then
             echo "$name .. ok"
         else
-            echo "$name .. FAILED"
+            echo "$name .. FAILED (exit status $code, tests: $(grep -cE '^(ok|not ok)' "$logs/$name.tap"), planned: $(sed -n 's/^1\.\.//p' "$logs/$name.tap"))"
             status=1
         fi
     done

@@ -17,20 +17,33 @@ SAMPLE   ?= 6
 INCLUDE  ?= include
 include gpu.mk
 
-.PHONY: test check mutate sanitize test-programs
+.PHONY: test check mutate sanitize test-programs FORCE
 .SECONDARY:
 T           := $(BUILD)/tests
 test_seed   := $(or $(FA_SEED),$(shell date +%s))
+ifneq ($(shell echo '$(test_seed)' | grep -cxE '0|[1-9][0-9]*'),1)
+$(error FA_SEED is '$(test_seed)': a number is needed without sign and leading zeros, such as a run prints)
+endif
 test_cores  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-test_jobs    = $(if $(findstring -j,$(MAKEFLAGS))$(findstring --jobserver,$(MAKEFLAGS)),,-j$(test_cores))
+# As many at once as make was asked for (whose variables, which may have -j in their values, come after their names), or as there are cores.
+test_asked   = $(filter -j% --jobserver%,$(filter-out -- %=%,$(MAKEFLAGS)) $(filter --jobserver%,$(MAKEFLAGS)))
+test_jobs    = $(if $(test_asked),,-j$(test_cores))
+test_at_once = $(or $(patsubst -j%,%,$(filter -j%,$(test_asked))),$(test_cores))
 
-# The suites and most instances are compiled with -Og, which takes a third of the time of -O3; the instances of the first
-# chunk and of the random sample as the user's CFLAGS say.
+# The suites and most instances are compiled with -Og, which takes a third of the time of -O3; the instances of the random sample as the
+# user's CFLAGS say.
 test_flags   = -std=c11 -Wall -Wextra -Werror -I$(INCLUDE) -Itests -pthread
 TEST_CFLAGS  = $(test_flags) $(CFLAGS) -Og
 TEST_LIBS    = -lm -pthread
 
 test_headers := $(shell find $(INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
+# What everything is compiled with: with other compilers, flags or rules it is made anew.
+test_with     = $(CC) $(TEST_CFLAGS) | $(CXX) | $(NVCC) $(if $(NVCC),$(gpu_arch))
+test_headers += $(T)/with tests/tests.mk
+$(T)/with: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(test_with))' > $@.new
+	@if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
 test_harness := $(patsubst tests/harness/%.c,$(T)/harness/%.o,$(wildcard tests/harness/*.c))
 
 # ---- instances: the pair table in chunks, shipped hooks, and a random sample ----
@@ -51,11 +64,11 @@ $(T)/forward_hooks.c: $(T)/hooks.list
 $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 	$(Q)$< emit tests/pairs.h $(patsubst 0%,%,$*) $(words $(test_chunks)) > $@
 
-# Made anew for each seed.
-$(T)/random_$(SAMPLE)_$(test_seed).list: $(T)/pairs
-	@rm -f $(T)/random_*.list
-	$(Q)$< random $(SAMPLE) $(test_seed) > $@
-$(T)/forward_random.c: $(T)/random_$(SAMPLE)_$(test_seed).list
+# Drawn every time, and new where it differs.
+$(T)/random.list: $(T)/pairs FORCE
+	$(Q)$< random $(SAMPLE) $(test_seed) > $@.new
+	@if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
+$(T)/forward_random.c: $(T)/random.list
 	$(Q)$(T)/pairs emit $< 0 1 > $@
 
 # ---- programs ----
@@ -66,13 +79,13 @@ test_suites  := $(patsubst %,$(T)/%,types masks contracts primitives rows $(row_
 
 $(T)/harness/%.o: tests/harness/%.c $(test_headers)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) -O2 -c -o $@ $<
+	$(Q)$(CC) $(TEST_CFLAGS) -O3 -c -o $@ $<
 
 $(T)/%.o: tests/suites/%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
 
-$(T)/forward_00.o $(T)/forward_random.o: $(T)/forward_%.o: $(T)/forward_%.c $(test_headers)
+$(T)/forward_random.o: $(T)/forward_random.c $(test_headers)
 	$(Q)$(CC) $(test_flags) $(CFLAGS) -c -o $@ $<
 
 $(T)/forward_%.o: $(T)/forward_%.c $(test_headers)
@@ -98,7 +111,10 @@ gpu_forward := $(test_forward:$(T)/%=$(T)/gpu_%)
 gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)
 gpu_present  = $(patsubst %,$(T)/gpu_%,contracts primitives rows $(row_suites) gpu other) \
                $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)
-gpu_suites   = $(if $(NVCC),$(if $(GPU),$(gpu_present),$(T)/gpu_no_device))
+gpu_suites   = $(if $(NVCC),$(if $(GPU),$(if $(gpu_old),$(T)/gpu_too_old,$(gpu_present)),$(T)/gpu_no_device))
+$(T)/gpu_too_old:
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\necho 1..1\necho "ok 1 # SKIP kernels on the GPU: its compute capability, $(gpu_cap), is below 80"\n' > $@ && chmod +x $@
 
 $(T)/gpu/memory.o: tests/harness/memory.c $(test_headers)
 	@mkdir -p $(@D)
@@ -156,6 +172,10 @@ $(T)/amx_nothing:
 
 # ---- the same on a simulated GPU, with a C++ compiler (tests/simulator) ----
 
+# make's default is g++ alone.
+ifeq ($(origin CXX),default)
+CXX          := $(or $(notdir $(firstword $(shell command -v g++) $(shell command -v c++) $(shell command -v clang++))),g++)
+endif
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
 # Of the two slowest programs one runs on either, by the seed.
@@ -188,10 +208,10 @@ $(T)/$1/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $$(@D)
 	$(Q)$(CXX) $3 -I$(INCLUDE) -c -o $$@ $$<
 $(T)/$1_forward_%: $(T)/$1/forward_%.o $(T)/$1/machine.o $(T)/forward.o $(simulated_harness)
-	$(Q)$(CXX) -o $$@ $$^ $(TEST_LIBS)
+	$(Q)$(CXX) $(CFLAGS) -o $$@ $$^ $(TEST_LIBS)
 $(T)/$1_contracts: $(T)/$1/contracts_elsewhere.o
 $(T)/$1_%: $(T)/$1/%.o $(T)/$1/machine.o $(simulated_harness)
-	$(Q)$(CXX) -o $$@ $$^ $(TEST_LIBS)
+	$(Q)$(CXX) $(CFLAGS) -o $$@ $$^ $(TEST_LIBS)
 endef
 $(eval $(call simulated_rules,simulated,,$(SIMULATED)))
 $(eval $(call simulated_rules,simulated90,-DMACHINE_MAJOR=9,$(SIMULATED_90)))
@@ -206,18 +226,18 @@ test-programs: $(T)/contracts $(gpu_suites) $(simulated_suites) $(amx_suites) $(
 
 test:
 	@sh tests/run.sh
-	@echo "test: compiling the test programs on $(test_cores) cores (seed $(test_seed))"
+	@echo "test: compiling the test programs, $(test_at_once) at a time (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
-	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" PYTHON="$(PYTHON)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_cores) \
+	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" PYTHON="$(PYTHON)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_at_once) \
 	    $(simulated_suites) $(amx_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
 check: test
 
 # With a GPU; SANITIZED="gpu_rope gpu_forward_03" for some programs, TOOLS=racecheck for one tool.
 SANITIZED    ?= $(patsubst %,gpu_%,primitives rows $(row_suites) forward_00 $(if $(filter 90,$(gpu_cap)),sm90))
-sanitized     = $(if $(NVCC),$(if $(GPU),$(SANITIZED:%=$(T)/%)))
+sanitized     = $(if $(NVCC),$(if $(if $(gpu_old),,$(GPU)),$(SANITIZED:%=$(T)/%)))
 sanitize:
 	@$(if $(sanitized),$(MAKE) --no-print-directory $(test_jobs) $(sanitized))
 	@CC="$(CC)" sh tests/sanitize.sh $(sanitized)
 
 mutate: $(T)/pairs
-	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" SIMULATOR="$(SIMULATOR)" SIMULATED="$(SIMULATED)" SIMULATED_90="$(SIMULATED_90)" CFLAGS="$(CFLAGS)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)
+	@CC="$(CC)" CXX="$(if $(have_cxx),$(CXX))" SIMULATOR="$(SIMULATOR)" SIMULATED="$(SIMULATED)" SIMULATED_90="$(SIMULATED_90)" NVCC="$(NVCC)" GPU="$(GPU)" GPU_ARCH="$(gpu_arch)" BUILD="$(BUILD)" sh tests/mutate.sh $(MUTATION)

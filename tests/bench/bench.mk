@@ -92,21 +92,21 @@ $(BUILD)/bench/plot: tests/bench/plot.c
 $(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -Iinclude $(call bench_flags,$*) \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(INCLUDE) $(call bench_flags,$*) \
 	    -fPIC -x c -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
 $(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -Iinclude \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) \
 	    $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -Iinclude $(call bench_rows_flags,$*) \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(INCLUDE) $(call bench_rows_flags,$*) \
 	    -fPIC -x c -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
@@ -115,25 +115,25 @@ bench_split = $(if $(shell $(NVCC) --help 2>/dev/null | grep -e '--split-compile
 $(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure --alone $(BUILD)/bench/lock $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(bench_split) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -Iinclude \
+	@$(BUILD)/bench/measure --alone $(BUILD)/bench/lock $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(bench_split) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) \
 	    $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -lm -ldl -pthread
+	$(CC) $(CFLAGS) $(WARNINGS) -I$(INCLUDE) -x c $< -o $@ -lm -ldl -pthread
 
 $(BUILD)/bench/rows-gpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
-	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Iinclude -x cu $< -o $@ -ldl
+	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl
 
 $(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/peak.h include/fa/fa.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -lm -ldl -pthread
+	$(CC) $(CFLAGS) $(WARNINGS) -I$(INCLUDE) -x c $< -o $@ -lm -ldl -pthread
 
 $(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h include/fa/fa.h
 	@mkdir -p $(@D)
-	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Iinclude -x cu $< -o $@ -ldl -lpthread
+	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl -lpthread
 
 .PHONY: bench bench-build bench-cpu bench-gpu bench-compare bench-clean-results
 .PHONY: bench-rows-cpu bench-rows-gpu bench-rows-compare

@@ -164,6 +164,10 @@ int check_shape(const instance *of, const shape *s, rng *r, double *worst) {
             problem_download(&p);
             check_outputs(&p, &exact, allowed, &off, 0);
         }
+        if (!problem_inputs_unchanged(&p)) {
+            tap_note("an input was written: %s: %s", of->name, text);
+            passed = 0;
+        }
     }
     if (off > *worst) *worst = off;
     result_delete(&exact);

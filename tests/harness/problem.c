@@ -220,12 +220,35 @@ void problem_fill(problem *p, rng *r) {
     p->user.slope = (float)(0.05 * rng_normal(r));
 }
 
+/* Inputs, and behind them what is written. */
+enum { INPUTS = 11, BUFFERS = 14 };
+typedef struct buffers {
+    buffer *of[BUFFERS];
+} buffers;
+static buffers buffers_of(problem *p) {
+    buffers all = {{&p->q, &p->k, &p->v, &p->slopes, &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k, &p->span_begin,
+                    &p->span_end, &p->o, &p->lse, &p->workspace}};
+    return all;
+}
+
 void problem_upload(problem *p) {
-    buffer *all[] = {&p->q,    &p->k,        &p->v,      &p->o,          &p->lse,        &p->slopes,
-                     &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k,
-                     &p->span_begin, &p->span_end, &p->workspace};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i]->host) memory_put(p->place, all[i]->data, all[i]->host, all[i]->bytes);
+    buffers all = buffers_of(p);
+    for (int i = 0; i < BUFFERS; i++)
+        if (all.of[i]->host) memory_put(p->place, all.of[i]->data, all.of[i]->host, all.of[i]->bytes);
+}
+
+int problem_inputs_unchanged(problem *p) {
+    buffers all = buffers_of(p);
+    int unchanged = 1;
+    for (int i = 0; i < INPUTS; i++) {
+        size_t bytes = all.of[i]->host ? all.of[i]->bytes : 0;
+        unsigned char *now = (unsigned char *)malloc(bytes + 1);
+        if (!now) tap_bail("out of memory");
+        memory_get(p->place, now, all.of[i]->data, bytes);
+        unchanged &= !bytes || !memcmp(now, all.of[i]->host, bytes);
+        free(now);
+    }
+    return unchanged;
 }
 
 void problem_download(problem *p) {
@@ -234,10 +257,8 @@ void problem_download(problem *p) {
 }
 
 void problem_delete(problem *p) {
-    buffer *all[] = {&p->q,    &p->k,        &p->v,      &p->o,          &p->lse,        &p->slopes,
-                     &p->bias, &p->key_bias, &p->prefix, &p->document_q, &p->document_k,
-                     &p->span_begin, &p->span_end, &p->workspace};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) delete_buffer(all[i], p->place);
+    buffers all = buffers_of(p);
+    for (int i = 0; i < BUFFERS; i++) delete_buffer(all.of[i], p->place);
 }
 
 static void describe_layout(const layout *l, char *text, size_t bytes) {

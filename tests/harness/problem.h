@@ -108,6 +108,8 @@ void problem_fill(problem *p, rng *r);
 void problem_upload(problem *p);
 /* Copies the outputs' data back to their images. */
 void problem_download(problem *p);
+/* Whether the inputs' data are what was uploaded. */
+int problem_inputs_unchanged(problem *p);
 void problem_delete(problem *p);
 
 /* Element offset of (b, h, s, c) from a tensor's start, which lies PROBLEM_FRONT bytes into the image. */

@@ -389,7 +389,7 @@ static void fails(problem *p, fa_status status, const char *first, const char *s
     planned = p->of.plan(&p->args, &plan);
     named = !strncmp(message, p->of.name, length) && message[length] == ':' && strstr(message, first) && strstr(message, second);
     problem_download(p);
-    untouched = all_poison(&p->o) && all_poison(&p->lse);
+    untouched = all_poison(&p->o) && all_poison(&p->lse) && problem_inputs_unchanged(p);
     if (got != status) tap_note("%s instead of %s", fa_status_string(got), fa_status_string(status));
     if (planned != status) tap_note("%s_plan: %s instead of %s", p->of.name, fa_status_string(planned), fa_status_string(status));
     if (!named) tap_note("the message does not start with the name, or lacks '%s' or '%s'", first, second);

@@ -47,6 +47,7 @@ typedef struct form {
 #define ARGS fa_rope_args
 #define NO_ROWS
 #define INTACT intact
+#define CHANGES changes
 #include "companion.h"
 
 static const kind kinds[] = {{"r_f32", INSTANCE(r_f32), FA_F32}, {"r_f16", INSTANCE(r_f16), FA_F16}, {"r_bf16", INSTANCE(r_bf16), FA_BF16}};
@@ -124,6 +125,7 @@ static task new_task(const kind *k, const form *s, rng *r) {
     p.args.offset = s->offset, p.args.threads = s->threads;
     return p;
 }
+static int changes(const task *p, int m) { return m == D_Q || m == D_K || (p->s.in_place && (m == Q || m == K)); }
 static int intact(const task *p) { return all_intact(p) && (!p->s.in_place || (matrix_untouched(&p->m[Q_OUT]) && matrix_untouched(&p->m[K_OUT]))); }
 
 /* The angle of a pair at position 1; the base as the kernel has it: a float. */

@@ -89,7 +89,13 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
     check_mask_report report;
     uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
     memset(&report, 0, sizeof report);
-    if (args->seqlen_q <= 0 || args->seqlen_k <= 0 || args->batch <= 0 || args->heads <= 0) return report;
+    if (args->batch < 1 || args->heads < 1 || args->heads_kv < 1 || args->seqlen_q < 1 || args->seqlen_k < 1 || boxes < 1) {
+        report.wrong = 1;
+        snprintf(report.message, sizeof report.message,
+                 "nothing to look at: batch is %d, heads %d, heads_kv %d, seqlen_q %d, seqlen_k %d, boxes %d: 1 or more of each is needed",
+                 args->batch, args->heads, args->heads_kv, args->seqlen_q, args->seqlen_k, boxes);
+        return report;
+    }
     for (int n = 0; n < boxes; n++) {
         fa_box box;
         fa_range keys, queries, seen_keys = {0, 0}, seen_queries = {0, 0};
@@ -103,7 +109,7 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
         box.queries = check_mask_range(args->seqlen_q, &state);
         box.keys = check_mask_range(args->seqlen_k, &state);
         if (n % 8 == 0) box.queries.begin = 0, box.queries.end = args->seqlen_q;
-        if (n % 16 < 2 && n % 8 < 2) box.keys.begin = 0, box.keys.end = args->seqlen_k;
+        if (n % 16 < 2) box.keys.begin = 0, box.keys.end = args->seqlen_k;
         answer = CHECK_MASK_PASTE(FA_MASK, _tile)(user, box);
         keys = CHECK_MASK_PASTE(FA_MASK, _keys)(user, box);
         queries = CHECK_MASK_PASTE(FA_MASK, _queries)(user, box);

@@ -71,6 +71,13 @@ static FA_UNUSED check_score_report FA_NAME(const FA_USER_ARGS *user, const fa_a
     check_score_report report;
     uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
     memset(&report, 0, sizeof report);
+    if (args->batch < 1 || args->heads < 1 || args->heads_kv < 1 || args->seqlen_q < 1 || args->seqlen_k < 1 || points < 1) {
+        report.wrong = 1;
+        snprintf(report.message, sizeof report.message,
+                 "nothing to look at: batch is %d, heads %d, heads_kv %d, seqlen_q %d, seqlen_k %d, points %d: 1 or more of each is needed",
+                 args->batch, args->heads, args->heads_kv, args->seqlen_q, args->seqlen_k, points);
+        return report;
+    }
     for (int n = 0; n < points; n++) {
         fa_index at;
         float x, step, below, above, here, slope, claimed;

@@ -89,7 +89,7 @@ static int make_table(void) {
            " * Every pair of choices occurs: mask, score, dtype, head_dim, and head_dim_v the same, smaller or larger.\n"
            " * PAIR(number, mask, score, dtype, head_dim, head_dim_v) */\n");
     /* Greedy: masks and head dimensions have the most pairs, so a row for each, the rest chosen to cover the most. */
-    for (int pass = 0; missing(); pass++)
+    while (missing())
         for (int mask = 0; mask < MASKS; mask++)
             for (int dim = 0; dim < DIMS; dim++) {
                 row best, r;
@@ -125,7 +125,11 @@ static int read_list(const char *path, row *rows) {
         exit(1);
     }
     while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "PAIR(%d, %31[a-z_], %31[a-z_], %31[A-Z0-9], %d, %d)", &number, mask, score, dtype, &d, &dv) != 6) continue;
+        if (strncmp(line, "PAIR(", 5)) continue;
+        if (sscanf(line, "PAIR(%d, %31[a-z_], %31[a-z_], %31[A-Z0-9], %d, %d)", &number, mask, score, dtype, &d, &dv) != 6) {
+            fprintf(stderr, "pairs: %s: not a row: %s", path, line);
+            exit(1);
+        }
         row *r = &rows[n++];
         r->level[0] = find(masks, MASKS, mask), r->level[1] = find(scores, SCORES, score);
         r->level[2] = find(dtypes, DTYPES, dtype), r->level[3] = d / 8 - 1;
@@ -170,7 +174,8 @@ static void emit(const row *r, const char *prefix, int number) {
 
 static int emit_list(const char *path, int first, int step) {
     static row rows[MOST_ROWS];
-    const char *prefix = strstr(path, "random") ? "random" : strstr(path, "hooks") ? "hooks" : "pair";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *prefix = strstr(name, "random") ? "random" : strstr(name, "hooks") ? "hooks" : "pair";
     int n = read_list(path, rows);
     printf("/* Made by tools/pairs.c. */\n#define FORWARD_INSTANCES\n#include \"suites/hooks.h\"\n\n");
     for (int i = first; i < n; i += step) emit(&rows[i], prefix, i);

@@ -11,7 +11,8 @@ BEGIN {
         fragment = combination % 2; transposed = int(combination / 2) % 2; f16 = int(combination / 4)
         k = ks[(at + 2 * combination) % (fragment || transposed ? 5 : 6) + 1] # 24 only where K is padded
         if (at % chunks != chunk) continue
-        warps = (at + combination) % 3 == 0 ? 8 : 4
+        # K takes turns of six where neither: three would not meet all of them.
+        warps = (at + combination + (fragment || transposed ? 0 : int(at / 6))) % 3 == 0 ? 8 : 4
         name = sprintf("%s_n%d_k%d_%s_%s_w%d", f16 ? "f16" : "bf16", n, k, fragment ? "registers" : "shared", transposed ? "bt" : "b", warps)
         names = names sprintf("%s%s_product", names ? ", " : "", name)
         printf "#define P_NAME %s\n#define P_DTYPE %s\n#define P_N %d\n#define P_K %d\n#define P_WARPS %d\n", name, f16 ? "FA_F16" : "FA_BF16", n, k, warps
