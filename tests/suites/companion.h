@@ -159,7 +159,7 @@ static void check(tally *t, form s) {
 }
 static void check_random(tally *t, int each) {
     const char *rounds = getenv("FA_ROUNDS");
-    for (int i = 0; i < each * (rounds ? atoi(rounds) : 6); i++) check(t, random_form(t->r));
+    for (int i = 0; i < each * (rounds && *rounds ? atoi(rounds) : 6); i++) check(t, random_form(t->r));
 }
 /* The line; the next one begins anew. */
 static void tell(tally *t, const char *what) {
