@@ -20,6 +20,6 @@ gpu_cap   = $(eval gpu_cap := $(shell nvidia-smi --query-gpu=compute_cap --forma
 # nvcc's name for it: with the instructions that it alone has, which -arch=native leaves out. Without a GPU, one that is to compile.
 gpu_arch  = $(if $(if $(gpu_old),,$(gpu_cap)),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
 # Not empty where the GPU is older than what the headers are for.
-gpu_old   = $(if $(gpu_cap),$(shell [ $(gpu_cap) -lt 80 ] && echo 1))
+gpu_old   = $(if $(gpu_cap),$(shell [ $(gpu_cap) -lt 80 ] 2>/dev/null && echo 1))
 # Machine code for one architecture. -arch=sm_90a would compile PTX of compute_90 besides, and takes 1.6 times as long.
 gpu_code  = -gencode arch=$(1:sm_%=compute_%),code=$1

@@ -64,10 +64,11 @@ for header in $templates; do
     checks "$work/alone.c" "$header twice"
 done
 
-# -pedantic, in C: the extensions that the headers use on purpose (attributes) are not warned about.
+# What programs with stricter rules ask for, and -pedantic, in C: the extensions that the headers use on purpose (attributes) are not warned about.
+strict="-Wconversion -Wsign-conversion -Wdouble-promotion -Wundef -Wcast-qual -Wpointer-arith -Wmissing-prototypes -Wstrict-prototypes -Wshadow"
 { for header in $plain; do echo "#include <fa/$header>"; done; for header in $templates; do instance $header 1; done; } >"$work/all.c"
-$CC -std=c11 $warnings -pedantic -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
-ok $? "cc -std=c11 -pedantic: all headers" "$work/log"
+$CC -std=c11 $warnings $strict -pedantic -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
+ok $? "cc -std=c11 -pedantic $strict: all headers" "$work/log"
 
 # Hooks of the program's whose names are those of variables of ours: a wrapper calls them, in which nothing has a name that they may have.
 named() { # KIND NAME: the hook, and an instance with it

@@ -24,14 +24,14 @@ typedef struct fa__cap_curve {
 
 /* That of factor * tanh(scale * s). */
 static inline FA_UNUSED fa__cap_curve fa__cap_curve_of(float scale, float factor) {
-    const double k = scale, root = FA__SOFT_CAP_REACH / k;
+    const double k = (double)scale, times = (double)factor, root = FA__SOFT_CAP_REACH / k;
     fa__cap_curve c = {-1, 0, 0, 0};
     if (fabs(k) > 1e-6 && fabs(k) < 1e6) { /* all of it is in the range of floats */
         const float square = (float)(root * root);
         memcpy(&c.reach, &square, sizeof c.reach);
-        c.first = (float)(k * factor);
-        c.third = (float)(-0.3308597714 * k * k * k * factor);
-        c.fifth = (float)(0.1100518223 * k * k * k * k * k * factor);
+        c.first = (float)(k * times);
+        c.third = (float)(-0.3308597714 * k * k * k * times);
+        c.fifth = (float)(0.1100518223 * k * k * k * k * k * times);
     }
     return c;
 }
