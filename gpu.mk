@@ -13,13 +13,14 @@ ifeq ($(origin NVCC),undefined)
 NVCC     := $(if $(NVCC_CCBIN)$(shell command -v g++ 2>/dev/null),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 endif
 
-# Not empty where nvidia-smi lists a GPU.
-GPU       = $(eval GPU := $(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1))$(GPU)
+# Not empty where nvidia-smi lists a GPU that the headers are for.
+GPU       = $(eval GPU := $(if $(gpu_old),,$(shell nvidia-smi -L 2>/dev/null | grep GPU | head -n 1)))$(GPU)
+no_gpu    = nvidia-smi lists none of compute capability 8.0 or newer
 # Its compute capability, as 90.
 gpu_cap   = $(eval gpu_cap := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .))$(gpu_cap)
 # nvcc's name for it: with the instructions that it alone has, which -arch=native leaves out. Without a GPU, one that is to compile.
-gpu_arch  = $(if $(if $(gpu_old),,$(gpu_cap)),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
-# Not empty where the GPU is older than what the headers are for.
+gpu_arch  = $(if $(and $(GPU),$(gpu_cap)),sm_$(gpu_cap)$(if $(filter 90 100,$(gpu_cap)),a),sm_90a)
+# Not empty where there is one, but it is older.
 gpu_old   = $(if $(gpu_cap),$(shell [ $(gpu_cap) -lt 80 ] 2>/dev/null && echo 1))
 # Machine code for one architecture. -arch=sm_90a would compile PTX of compute_90 besides, and takes 1.6 times as long.
 gpu_code  = -gencode arch=$(1:sm_%=compute_%),code=$1

@@ -28,7 +28,7 @@ examples:
 
 examples-gpu: example_kind = gpu
 examples-gpu: examples-compile
-	$(if $(GPU),$(run_examples),@echo "examples: they were compiled for a GPU but not run: nvidia-smi lists none" >&2; exit 1)
+	$(if $(GPU),$(run_examples),@echo "examples: they were compiled for a GPU but not run: $(no_gpu)" >&2; exit 1)
 
 examples-cpu: example_kind = cpu
 examples-cpu: $(ladder:%=$(BUILD)/examples/%.cpu) $(BUILD)/examples/denoise.cpu $(if $(NVCC),examples-compile)

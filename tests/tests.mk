@@ -37,13 +37,15 @@ TEST_CFLAGS  = $(test_flags) $(CFLAGS) -Og
 TEST_LIBS    = -lm -pthread
 
 test_headers := $(shell find $(INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
+# The end of a recipe that writes $@.new: what it makes is new only where it differs.
+if_new       = if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
 # What everything is compiled with: with other compilers, flags or rules it is made anew.
 test_with     = $(CC) $(TEST_CFLAGS) | $(CXX) | $(NVCC) $(if $(NVCC),$(gpu_arch))
 test_headers += $(T)/with tests/tests.mk
 $(T)/with: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(subst ','\'',$(test_with))' > $@.new
-	@if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
+	@$(if_new)
 test_harness := $(patsubst tests/harness/%.c,$(T)/harness/%.o,$(wildcard tests/harness/*.c))
 
 # ---- instances: the pair table in chunks, shipped hooks, and a random sample ----
@@ -67,7 +69,7 @@ $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 # Drawn every time, and new where it differs.
 $(T)/random.list: $(T)/pairs FORCE
 	$(Q)$< random $(SAMPLE) $(test_seed) > $@.new
-	@if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
+	@$(if_new)
 $(T)/forward_random.c: $(T)/random.list
 	$(Q)$(T)/pairs emit $< 0 1 > $@
 
@@ -111,7 +113,7 @@ gpu_forward := $(test_forward:$(T)/%=$(T)/gpu_%)
 gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)
 gpu_present  = $(patsubst %,$(T)/gpu_%,contracts primitives rows $(row_suites) gpu other) \
                $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)
-gpu_suites   = $(if $(NVCC),$(if $(GPU),$(if $(gpu_old),$(T)/gpu_too_old,$(gpu_present)),$(T)/gpu_no_device))
+gpu_suites   = $(if $(NVCC),$(if $(GPU),$(gpu_present),$(T)/gpu_$(if $(gpu_old),too_old,no_device)))
 $(T)/gpu_too_old:
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\necho 1..1\necho "ok 1 # SKIP kernels on the GPU: its compute capability, $(gpu_cap), is below 80"\n' > $@ && chmod +x $@
@@ -234,7 +236,7 @@ check: test
 
 # With a GPU; SANITIZED="gpu_rope gpu_forward_03" for some programs, TOOLS=racecheck for one tool.
 SANITIZED    ?= $(patsubst %,gpu_%,primitives rows $(row_suites) forward_00 $(if $(filter 90,$(gpu_cap)),sm90))
-sanitized     = $(if $(NVCC),$(if $(if $(gpu_old),,$(GPU)),$(SANITIZED:%=$(T)/%)))
+sanitized     = $(if $(NVCC),$(if $(GPU),$(SANITIZED:%=$(T)/%)))
 sanitize:
 	@$(if $(sanitized),$(MAKE) --no-print-directory $(test_jobs) $(sanitized))
 	@CC="$(CC)" sh tests/sanitize.sh $(sanitized)

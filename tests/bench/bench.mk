@@ -150,7 +150,7 @@ endif
 ifneq ($(filter bench bench-build,$(MAKECMDGOALS)),)
 bench_machines := cpu $(if $(NVCC),$(if $(GPU),gpu)) $(if $(TORCH),compare)
 bench_parts := $(if $(bench_attention),$(bench_machines)) $(if $(bench_rows),$(bench_machines:%=rows-%))
-bench_left_out := $(if $(NVCC),$(if $(GPU),,no GPU (nvidia-smi lists none): the GPU was not timed.), \
+bench_left_out := $(if $(NVCC),$(if $(GPU),,no GPU ($(no_gpu)): the GPU was not timed.), \
     no nvcc (neither on PATH nor as NVCC=...): the GPU was not timed.) \
     $(if $(TORCH),,no python3 with PyTorch: the comparison with it was left out.)
 endif
@@ -176,7 +176,7 @@ bench-clean-results:
 .PHONY: bench-needs-gpu bench-needs-torch bench-gpu-run bench-rows-gpu-run
 bench-needs-gpu:
 	@test -n "$(NVCC)" || { echo "bench: the GPU's part needs nvcc, on PATH or as NVCC=..." >&2; exit 1; }
-	@test -n "$(GPU)" || { echo "bench: the GPU's part needs a GPU: nvidia-smi lists none" >&2; exit 1; }
+	@test -n "$(GPU)" || { echo "bench: the GPU's part needs a GPU: $(no_gpu)" >&2; exit 1; }
 bench-needs-torch:
 	@test -n "$(TORCH)" || { echo "bench: this part needs a python3 with PyTorch, as PYTHON=..." >&2; exit 1; }
 

@@ -89,6 +89,12 @@ void memory_get(memory_place place, void *destination, const void *source, size_
 #endif
 }
 
+void memory_launched(void) {
+#if defined(__CUDACC__)
+    cuda_must(cudaGetLastError(), "a kernel was not launched");
+#endif
+}
+
 const char *memory_wait(memory_place place) {
     if (place == MEMORY_HOST) return NULL;
 #if defined(__CUDACC__)

@@ -35,6 +35,8 @@ void memory_delete(memory_place place, void *data, size_t bytes);
 void memory_put(memory_place place, void *destination, const void *source, size_t bytes);
 /* Waits for the device and copies a buffer's bytes to the host. */
 void memory_get(memory_place place, void *destination, const void *source, size_t bytes);
+/* Ends the program if the kernel before was not launched, which memory_wait() does not see. */
+void memory_launched(void);
 /* Waits for the device; returns NULL or the words of an asynchronous error. */
 const char *memory_wait(memory_place place);
 

@@ -167,19 +167,41 @@ static int outputs_right(problem *p, const result *exact, tolerance allowed) {
     return check_outputs(p, exact, allowed, &worst, 0);
 }
 
-#if TEST_SCHEDULE == 90
-/* The outputs, downloaded: a copy, which is the caller's; and whether they are the same, bit by bit. */
-static unsigned char *copy_outputs(problem *p) {
-    problem_download(p);
-    unsigned char *copy = (unsigned char *)malloc(p->o.bytes + p->lse.bytes);
-    memcpy(copy, p->o.host, p->o.bytes), memcpy(copy + p->o.bytes, p->lse.host, p->lse.bytes);
-    return copy;
+static __global__ void count_differences(const uint32_t *a, const uint32_t *b, size_t words, int *differences) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < words; i += (size_t)gridDim.x * blockDim.x)
+        if (a[i] != b[i]) atomicAdd(differences, 1);
 }
-static int same_outputs(problem *p, const unsigned char *copy) {
-    problem_download(p);
-    return !memcmp(copy, p->o.host, p->o.bytes) && !memcmp(copy + p->o.bytes, p->lse.host, p->lse.bytes);
+
+/* What one call wrote, on the device, with which those of others are compared there. */
+typedef struct outputs {
+    unsigned char *first;
+    int *differences; /* words, of all that were compared */
+} outputs;
+static outputs outputs_of(const problem *p) {
+    outputs all;
+    cudaMalloc((void **)&all.first, p->o.bytes + p->lse.bytes);
+    cudaMalloc((void **)&all.differences, sizeof *all.differences);
+    cudaMemset(all.differences, 0, sizeof *all.differences);
+    cudaMemcpy(all.first, p->o.data, p->o.bytes, cudaMemcpyDeviceToDevice);
+    cudaMemcpy(all.first + p->o.bytes, p->lse.data, p->lse.bytes, cudaMemcpyDeviceToDevice);
+    return all;
 }
-#endif
+/* What a call leaves out would show. */
+static void outputs_poison(const problem *p, cudaStream_t stream) {
+    cudaMemsetAsync(p->o.data, PROBLEM_POISON, p->o.bytes, stream);
+    cudaMemsetAsync(p->lse.data, PROBLEM_POISON, p->lse.bytes, stream);
+}
+static void outputs_compare(const outputs *all, const problem *p, cudaStream_t stream) {
+    count_differences<<<264, 256, 0, stream>>>((const uint32_t *)all->first, (const uint32_t *)p->o.data, p->o.bytes / 4, all->differences);
+    count_differences<<<264, 256, 0, stream>>>((const uint32_t *)(all->first + p->o.bytes), (const uint32_t *)p->lse.data, p->lse.bytes / 4, all->differences);
+}
+/* How many words differed; -1 if that is not known. */
+static int outputs_different(outputs *all) {
+    int count = -1;
+    if (cudaMemcpy(&count, all->differences, sizeof count, cudaMemcpyDeviceToHost) != cudaSuccess) count = -1;
+    cudaFree(all->first), cudaFree(all->differences);
+    return count;
+}
 
 /* What NAME_plan() names is what was compiled and asked for, and it computes. */
 static void schedule(const instance *of, int expected) {
@@ -248,28 +270,27 @@ static void packed(const instance *of, int heads, int queries, int keys) {
 static void workspaces(const instance *of) {
     shape s = shape_plain(2, 30, 10, 1500, 1500);
     problem p;
-    unsigned char *without;
     int status;
     problem_new(&p, of, &s, check_place, &random_numbers);
     tap_ok(of->workspace(&p.args) == 4 && p.args.workspace && !window.workspace(&p.args) && !chosen_80.workspace(&p.args),
            "%s: a workspace of 4 bytes, for masks that nobody can foresee alone", of->name);
     p.args.workspace = NULL;
     status = of->forward(&p.args, 0);
-    without = copy_outputs(&p);
+    outputs without = outputs_of(&p);
     p.args.workspace = p.workspace.data;
     for (int i = 0; i < 5 && status == FA_OK; i++) { /* the first time it is what it was filled with */
-        cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes), cudaMemset(p.lse.data, PROBLEM_POISON, p.lse.bytes);
+        outputs_poison(&p, 0);
         status = of->forward(&p.args, 0);
-        if (!same_outputs(&p, without)) status = -1 - i;
+        outputs_compare(&without, &p, 0);
     }
-    tap_ok(status == FA_OK, "%s: with a workspace, five times the same bits as without (%d)", of->name, status);
+    const int different = outputs_different(&without);
+    tap_ok(status == FA_OK && !different, "%s: with a workspace, five times the same bits as without (%d, %d words differ)", of->name, status, different);
     p.args.workspace_bytes = 3;
     status = of->forward(&p.args, 0);
     tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "_workspace() bytes"), "%s: 3 bytes are refused: %s", of->name, fa_last_error());
     p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 8;
     status = of->forward(&p.args, 0);
     tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 16"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
-    free(without);
     problem_delete(&p);
 }
 #endif
@@ -414,42 +435,6 @@ static void magnitudes(const instance *of) {
     }
 }
 
-static __global__ void count_differences(const uint32_t *a, const uint32_t *b, size_t words, int *differences) {
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < words; i += (size_t)gridDim.x * blockDim.x)
-        if (a[i] != b[i]) atomicAdd(differences, 1);
-}
-
-/* What one call wrote, on the device, with which those of others are compared there. */
-typedef struct outputs {
-    unsigned char *first;
-    int *differences; /* words, of all that were compared */
-} outputs;
-static outputs outputs_of(const problem *p) {
-    outputs all;
-    cudaMalloc((void **)&all.first, p->o.bytes + p->lse.bytes);
-    cudaMalloc((void **)&all.differences, sizeof *all.differences);
-    cudaMemset(all.differences, 0, sizeof *all.differences);
-    cudaMemcpy(all.first, p->o.data, p->o.bytes, cudaMemcpyDeviceToDevice);
-    cudaMemcpy(all.first + p->o.bytes, p->lse.data, p->lse.bytes, cudaMemcpyDeviceToDevice);
-    return all;
-}
-/* What a call leaves out would show. */
-static void outputs_poison(const problem *p, cudaStream_t stream) {
-    cudaMemsetAsync(p->o.data, PROBLEM_POISON, p->o.bytes, stream);
-    cudaMemsetAsync(p->lse.data, PROBLEM_POISON, p->lse.bytes, stream);
-}
-static void outputs_compare(const outputs *all, const problem *p, cudaStream_t stream) {
-    count_differences<<<264, 256, 0, stream>>>((const uint32_t *)all->first, (const uint32_t *)p->o.data, p->o.bytes / 4, all->differences);
-    count_differences<<<264, 256, 0, stream>>>((const uint32_t *)(all->first + p->o.bytes), (const uint32_t *)p->lse.data, p->lse.bytes / 4, all->differences);
-}
-/* How many words differed; -1 if that is not known. */
-static int outputs_different(outputs *all) {
-    int count = -1;
-    if (cudaMemcpy(&count, all->differences, sizeof count, cudaMemcpyDeviceToHost) != cudaSuccess) count = -1;
-    cudaFree(all->first), cudaFree(all->differences);
-    return count;
-}
-
 /* As many blocks of queries as keep every multiprocessor busy several times over, with lengths that are no multiple of a tile. */
 static shape busy_shape(void) {
     shape s = shape_plain(3, 64, 16, 333, 700);
@@ -499,11 +484,11 @@ static void teams(void) {
         problem_new(&p, &one_team, &s, check_place, &random_numbers);
         problem_upload(&p);
         failed = one_team.forward(&p.args, 0) != FA_OK;
-        unsigned char *first = copy_outputs(&p);
-        cudaMemset(p.o.data, PROBLEM_POISON, p.o.bytes), cudaMemset(p.lse.data, PROBLEM_POISON, p.lse.bytes);
+        outputs first = outputs_of(&p);
+        outputs_poison(&p, 0);
         failed += two_teams.forward(&p.args, 0) != FA_OK || two_teams.plan(&p.args, &plan) != FA_OK;
-        same = same_outputs(&p, first);
-        free(first);
+        outputs_compare(&first, &p, 0);
+        same = !outputs_different(&first);
         problem_delete(&p);
         tap_ok(!failed && same && plan.warps == 16 && plan.blocks == thread_blocks,
                "two teams compute %d blocks of queries as one does, in %d thread blocks (%d failed)", blocks[i], thread_blocks, failed);

@@ -27,11 +27,7 @@ extern __shared__ __align__(1024) unsigned char fa__shared[]; /* dynamic shared 
 #include "launch.h"
 #define LAUNCH_WITH(bytes, kernel, ...) simulator_launch(kernel, 1, THREADS, bytes, __VA_ARGS__)
 #else
-static void launched(void) {
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess) tap_bail("a kernel was not launched: %s", cudaGetErrorString(error));
-}
-#define LAUNCH_WITH(bytes, kernel, ...) (kernel<<<1, THREADS, bytes>>>(__VA_ARGS__), launched())
+#define LAUNCH_WITH(bytes, kernel, ...) (kernel<<<1, THREADS, bytes>>>(__VA_ARGS__), memory_launched())
 #endif
 #define PLACE MEMORY_DEVICE
 #define ON_GPU 1

@@ -18,7 +18,7 @@
 #define KERNEL static __global__ void
 #define SHARED __shared__
 #define BLOCK ((int)blockIdx.x)
-#define LAUNCH(kernel, blocks, threads, ...) (kernel<<<(unsigned)(blocks), (unsigned)(threads)>>>(__VA_ARGS__))
+#define LAUNCH(kernel, blocks, threads, ...) (kernel<<<(unsigned)(blocks), (unsigned)(threads)>>>(__VA_ARGS__), memory_launched())
 #define COUNT(counter) atomicAdd(counter, 1)
 #define PLACE MEMORY_DEVICE
 #else

@@ -53,6 +53,8 @@
 
 #include <fa/fa.h>
 
+#include "check_hook.h"
+
 #ifndef FA_TESTS_CHECK_MASK_H
 #define FA_TESTS_CHECK_MASK_H
 /** What a check found. */
@@ -63,25 +65,17 @@ typedef struct check_mask_report {
     char message[256]; /**< the first wrong answer, in words */
 } check_mask_report;
 
-static inline uint64_t check_mask_random(uint64_t *state) { /* xorshift64*, Vigna 2016 */
-    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
-    return *state * 0x2545F4914F6CDD1Du;
-}
 static inline fa_range check_mask_range(int length, uint64_t *state) {
     fa_range r;
-    int longest = check_mask_random(state) % 2 ? 9 : length;
-    r.begin = (int)(check_mask_random(state) % (uint64_t)length);
-    r.end = r.begin + 1 + (int)(check_mask_random(state) % (uint64_t)longest);
+    int longest = check_hook_random(state) % 2 ? 9 : length;
+    r.begin = (int)(check_hook_random(state) % (uint64_t)length);
+    r.end = r.begin + 1 + (int)(check_hook_random(state) % (uint64_t)longest);
     r.end = r.end > length ? length : r.end;
     return r;
 }
 static inline const char *check_mask_class(int answer) {
     return answer == FA_EMPTY ? "FA_EMPTY" : answer == FA_FULL ? "FA_FULL" : answer == FA_PARTIAL ? "FA_PARTIAL" : "no class";
 }
-#define CHECK_MASK_PASTE_(a, b) a##b
-#define CHECK_MASK_PASTE(a, b) CHECK_MASK_PASTE_(a, b)
-#define CHECK_MASK_STRING_(a) #a
-#define CHECK_MASK_STRING(a) CHECK_MASK_STRING_(a)
 #endif
 
 static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_attention_args *args, int boxes,
@@ -89,13 +83,8 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
     check_mask_report report;
     uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
     memset(&report, 0, sizeof report);
-    if (args->batch < 1 || args->heads < 1 || args->heads_kv < 1 || args->seqlen_q < 1 || args->seqlen_k < 1 || boxes < 1) {
-        report.wrong = 1;
-        snprintf(report.message, sizeof report.message,
-                 "nothing to look at: batch is %d, heads %d, heads_kv %d, seqlen_q %d, seqlen_k %d, boxes %d: 1 or more of each is needed",
-                 args->batch, args->heads, args->heads_kv, args->seqlen_q, args->seqlen_k, boxes);
-        return report;
-    }
+    report.wrong = check_hook_nothing(args, "boxes", boxes, report.message, sizeof report.message);
+    if (report.wrong) return report;
     for (int n = 0; n < boxes; n++) {
         fa_box box;
         fa_range keys, queries, seen_keys = {0, 0}, seen_queries = {0, 0};
@@ -103,16 +92,16 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
         long kept = 0, hidden = 0;
         const char *fault = NULL;
         box.args = args;
-        box.batch = (int)(check_mask_random(&state) % (uint64_t)args->batch);
-        box.head = (int)(check_mask_random(&state) % (uint64_t)args->heads);
+        box.batch = (int)(check_hook_random(&state) % (uint64_t)args->batch);
+        box.head = (int)(check_hook_random(&state) % (uint64_t)args->heads);
         box.head_kv = box.head / (args->heads / args->heads_kv);
         box.queries = check_mask_range(args->seqlen_q, &state);
         box.keys = check_mask_range(args->seqlen_k, &state);
         if (n % 8 == 0) box.queries.begin = 0, box.queries.end = args->seqlen_q;
         if (n % 16 < 2) box.keys.begin = 0, box.keys.end = args->seqlen_k;
-        answer = CHECK_MASK_PASTE(FA_MASK, _tile)(user, box);
-        keys = CHECK_MASK_PASTE(FA_MASK, _keys)(user, box);
-        queries = CHECK_MASK_PASTE(FA_MASK, _queries)(user, box);
+        answer = CHECK_HOOK_PASTE(FA_MASK, _tile)(user, box);
+        keys = CHECK_HOOK_PASTE(FA_MASK, _keys)(user, box);
+        queries = CHECK_HOOK_PASTE(FA_MASK, _queries)(user, box);
         for (int i = box.queries.begin; i < box.queries.end; i++)
             for (int j = box.keys.begin; j < box.keys.end; j++) {
                 fa_index at;
@@ -120,7 +109,7 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
                 at.args = args, at.batch = box.batch, at.head = box.head, at.head_kv = box.head_kv;
                 at.query = i, at.key = j, at.dtype = FA_F32;
                 at.distance = (float)(j - (i + args->seqlen_k - args->seqlen_q));
-                if (!CHECK_MASK_PASTE(FA_MASK, _keep)(user, at)) {
+                if (!CHECK_HOOK_PASTE(FA_MASK, _keep)(user, at)) {
                     hidden++;
                     continue;
                 }
@@ -141,7 +130,7 @@ static FA_UNUSED check_mask_report FA_NAME(const FA_USER_ARGS *user, const fa_at
             fault = "_queries() leaves the box";
         if (fault && !report.wrong++)
             snprintf(report.message, sizeof report.message,
-                     CHECK_MASK_STRING(FA_MASK) "%s: batch %d head %d queries %d..%d keys %d..%d: %ld kept, %ld not; says %s, "
+                     CHECK_HOOK_STRING(FA_MASK) "%s: batch %d head %d queries %d..%d keys %d..%d: %ld kept, %ld not; says %s, "
                                                 "keys %d..%d, queries %d..%d",
                      fault, box.batch, box.head, box.queries.begin, box.queries.end, box.keys.begin, box.keys.end, kept,
                      hidden, check_mask_class(answer), keys.begin, keys.end, queries.begin, queries.end);

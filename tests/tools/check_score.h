@@ -47,6 +47,8 @@
 
 #include <fa/fa.h>
 
+#include "check_hook.h"
+
 #ifndef FA_TESTS_CHECK_SCORE_H
 #define FA_TESTS_CHECK_SCORE_H
 /** What a check found. */
@@ -56,14 +58,6 @@ typedef struct check_score_report {
     char message[256]; /**< the first wrong answer, in words */
 } check_score_report;
 
-static inline uint64_t check_score_random(uint64_t *state) { /* xorshift64*, Vigna 2016 */
-    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
-    return *state * 0x2545F4914F6CDD1Du;
-}
-#define CHECK_SCORE_PASTE_(a, b) a##b
-#define CHECK_SCORE_PASTE(a, b) CHECK_SCORE_PASTE_(a, b)
-#define CHECK_SCORE_STRING_(a) #a
-#define CHECK_SCORE_STRING(a) CHECK_SCORE_STRING_(a)
 #endif
 
 static FA_UNUSED check_score_report FA_NAME(const FA_USER_ARGS *user, const fa_attention_args *args, int dtype,
@@ -71,31 +65,26 @@ static FA_UNUSED check_score_report FA_NAME(const FA_USER_ARGS *user, const fa_a
     check_score_report report;
     uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
     memset(&report, 0, sizeof report);
-    if (args->batch < 1 || args->heads < 1 || args->heads_kv < 1 || args->seqlen_q < 1 || args->seqlen_k < 1 || points < 1) {
-        report.wrong = 1;
-        snprintf(report.message, sizeof report.message,
-                 "nothing to look at: batch is %d, heads %d, heads_kv %d, seqlen_q %d, seqlen_k %d, points %d: 1 or more of each is needed",
-                 args->batch, args->heads, args->heads_kv, args->seqlen_q, args->seqlen_k, points);
-        return report;
-    }
+    report.wrong = check_hook_nothing(args, "points", points, report.message, sizeof report.message);
+    if (report.wrong) return report;
     for (int n = 0; n < points; n++) {
         fa_index at;
         float x, step, below, above, here, slope, claimed;
         memset(&at, 0, sizeof at);
         at.args = args, at.dtype = dtype;
-        at.batch = (int)(check_score_random(&state) % (uint64_t)args->batch);
-        at.head = (int)(check_score_random(&state) % (uint64_t)args->heads);
+        at.batch = (int)(check_hook_random(&state) % (uint64_t)args->batch);
+        at.head = (int)(check_hook_random(&state) % (uint64_t)args->heads);
         at.head_kv = at.head / (args->heads / args->heads_kv);
-        at.query = (int)(check_score_random(&state) % (uint64_t)args->seqlen_q);
-        at.key = (int)(check_score_random(&state) % (uint64_t)args->seqlen_k);
+        at.query = (int)(check_hook_random(&state) % (uint64_t)args->seqlen_q);
+        at.key = (int)(check_hook_random(&state) % (uint64_t)args->seqlen_k);
         at.distance = (float)(at.key - (at.query + args->seqlen_k - args->seqlen_q));
-        x = widest * ((float)(check_score_random(&state) >> 40) * 0x1p-23f - 1.0f);
+        x = widest * ((float)(check_hook_random(&state) >> 40) * 0x1p-23f - 1.0f);
         /* A float has 24 bits: a step of the cube root of that balances truncation and rounding. */
         step = 0x1p-8f * (1.0f + fabsf(x));
         below = FA_SCORE(user, x - step, at), above = FA_SCORE(user, x + step, at), here = FA_SCORE(user, x, at);
         if (isinf(below) || isinf(above) || isinf(here)) continue;
         slope = (above - below) / ((x + step) - (x - step));
-        claimed = CHECK_SCORE_PASTE(FA_SCORE, _grad)(user, x, at);
+        claimed = CHECK_HOOK_PASTE(FA_SCORE, _grad)(user, x, at);
         report.compared++;
         /* Rounding of the two values, and what the curvature does over the step. */
         if (!(fabsf(slope - claimed) <=
@@ -103,7 +92,7 @@ static FA_UNUSED check_score_report FA_NAME(const FA_USER_ARGS *user, const fa_a
                   0x1p-9f * (fabsf(slope) + 0.25f)) &&
             !report.wrong++)
             snprintf(report.message, sizeof report.message,
-                     CHECK_SCORE_STRING(FA_SCORE) "_grad() is %g at score %g (batch %d head %d query %d key %d); the slope is %g",
+                     CHECK_HOOK_STRING(FA_SCORE) "_grad() is %g at score %g (batch %d head %d query %d key %d); the slope is %g",
                      (double)claimed, (double)x, at.batch, at.head, at.query, at.key, (double)slope);
     }
     return report;
