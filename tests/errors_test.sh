@@ -358,7 +358,7 @@ if [ -z "$NVCC" ]; then
     tap_end
 fi
 arch=-arch=sm_90a
-attention; accepts nvcc "the instance without a mistake compiles" $arch
+attention; accepts nvcc "the instance without a mistake compiles" $(gpu_code sm_90a)
 attention '!name'; rejects nvcc "no FA_NAME" "fa/attention.h: define FA_NAME" $arch
 attention '!dtype'; rejects nvcc "no FA_DTYPE" "bad: define FA_DTYPE" $arch
 attention '#define FA_ARCH 90'; rejects nvcc "FA_ARCH 90 for sm_80" "bad: FA_ARCH 90 needs the instructions of sm_90a: compile with -arch=sm_90a" -arch=sm_80
@@ -368,7 +368,7 @@ attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16'
 compile nvcc -arch=sm_90
 [ $? != 0 ] && grep -q 'FA_ARCH_90_needs_nvcc_arch_sm_90a' "$work/log"
 ok $? "nvcc: FA_ARCH 90 in plain sm_90 is refused by name" "$work/log"
-attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16'; accepts nvcc "FA_ARCH 90 for sm_90a" $arch
+attention '#define FA_ARCH 90' '!dtype' '#define FA_DTYPE FA_BF16'; accepts nvcc "FA_ARCH 90 for sm_90a" $(gpu_code sm_90a)
 # Called for host and device alike, by what combines it: nvcc alone would warn, and the GPU compute something else.
 attention '#include <fa/mask.h>' 'static int own_keep(const void *user, fa_index at) { (void)user; return at.key > 3; }' \
     'FA_MASK_FROM_KEEP(own)' 'FA_MASK_AND(both, own, fa_causal)' '#define FA_MASK both'
@@ -395,11 +395,11 @@ hopper '#define FA_STAGES 1' '#define FA_BLOCK_M 192' '#define FA_HEAD_DIM_V 256
 rejects nvcc "FA_ARCH 90 with more registers than three warpgroups have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 192, FA_BLOCK_N 16 and FA_HEAD_DIM_V 256: choose" $arch
 hopper '!dim' '#define FA_HEAD_DIM 64' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 96' '#define FA_WARPS 16'
 rejects nvcc "FA_ARCH 90 with more registers than two teams have" "bad: the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M 128, FA_BLOCK_N 96 and FA_HEAD_DIM_V 64: choose" $arch
-hopper '!dim' '#define FA_HEAD_DIM 32' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 80' '#define FA_WARPS 16'; accepts nvcc "FA_ARCH 90 with two teams" $arch
+hopper '!dim' '#define FA_HEAD_DIM 32' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 80' '#define FA_WARPS 16'; accepts nvcc "FA_ARCH 90 with two teams" $(gpu_code sm_90a)
 hopper '#define FA_BLOCK_M 64' '#define FA_WARPS 8'; rejects nvcc "FA_ARCH 90 with two teams of 64 queries" ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS" $arch
 attention '#define FA_BLOCK_M 528'; rejects nvcc "FA_BLOCK_M 528" "bad: FA_BLOCK_M, the queries of a tile, is 528: beyond 512 a multiple of 32 is needed" $arch
-attention '!dim' '#define FA_HEAD_DIM 16' '#define FA_BLOCK_M 768'; accepts nvcc "FA_BLOCK_M 768, 24 warps" $arch
-attention '#define FA_BLOCK_M 48'; accepts nvcc "FA_BLOCK_M 48, three warps" $arch
+attention '!dim' '#define FA_HEAD_DIM 16' '#define FA_BLOCK_M 768'; accepts nvcc "FA_BLOCK_M 768, 24 warps" $(gpu_code sm_90a)
+attention '#define FA_BLOCK_M 48'; accepts nvcc "FA_BLOCK_M 48, three warps" $(gpu_code sm_90a)
 hopper '!dim' '#define FA_HEAD_DIM 128' '#define FA_STAGES 4' '#define FA_BLOCK_N 112'; rejects nvcc "FA_ARCH 90 with tiles of more than 227 KB" "bad: the tiles do not fit in 227 KB of shared memory" $arch
 
 half="#define FA_NAME bad
@@ -439,7 +439,7 @@ rejects nvcc "softmax.h with FA_ARCH 90 and FA_M 64 for eight warps" "bad: FA_M 
     printf '%s\n' '__global__ void own(const void *a, const void *b, float *c) {' 'bad_acc acc;' 'bad_product(&acc, a, b, (int)threadIdx.x);' \
         '*c = acc.x[0];' '}'
 } >"$work/own.c" && mv "$work/own.c" "$work/case.c"
-accepts nvcc "a kernel of FA_ARCH 90 primitives for sm_90a" $arch
+accepts nvcc "a kernel of FA_ARCH 90 primitives for sm_90a" $(gpu_code sm_90a)
 compile nvcc -arch=sm_90
 [ $? != 0 ] && grep -q 'FA_ARCH_90_needs_nvcc_arch_sm_90a' "$work/log"
 ok $? "nvcc: it is refused by name in plain sm_90" "$work/log"
@@ -461,7 +461,7 @@ FA_HOOK fa_range real_queries(const void *user, fa_box box) { (void)user; return
 for by in cc clang c++ nvcc; do
     ! absent $by || continue
     flags=-Werror
-    [ $by != nvcc ] || flags="$arch --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror"
+    [ $by != nvcc ] || flags="$(gpu_code sm_90a) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror"
     attention 'struct mine { const float x; };' "$hook" '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
     accepts $by "FA_USER_ARGS with a constant member" $flags
     attention '#include <fa/mask.h>' "$mask" 'FA_MASK_AND(both, other, fa_causal)' 'FA_MASK_OR(either, both, other)' '#define FA_MASK either'

@@ -113,12 +113,12 @@ if [ -n "$CXX" ]; then
 fi
 if [ -n "$NVCC" ]; then
     typed "args scale gate" >"$work/typed.cu"
-    "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -ptx "$work/typed.cu" -o "$work/typed.ptx" >"$work/log" 2>&1
+    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c "$work/typed.cu" -o "$work/typed.o" >"$work/log" 2>&1
     ok $? "nvcc: FA_USER_ARGS may be called args, scale and gate" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
     { printf '#include <fa/fa.h>\n'; for name in query key distance; do named score $name; done; for name in gate row; do named activation $name; done; } >"$work/named.cu"
-    "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -c "$work/named.cu" -o "$work/named.o" >"$work/log" 2>&1
+    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c "$work/named.cu" -o "$work/named.o" >"$work/log" 2>&1
     ok $? "nvcc: hooks may be called query, key, distance, gate and row" "$work/log"
 fi
 
@@ -186,7 +186,7 @@ if [ -n "$CXX" ]; then
 fi
 if [ -n "$NVCC" ]; then
     own >"$work/own.cu"
-    "$NVCC" -std=c++17 -gencode arch=compute_90a,code=sm_90a -I"$INCLUDE" -ptx "$work/own.cu" -o "$work/own.ptx" >"$work/log" 2>&1
+    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c "$work/own.cu" -o "$work/own.o" >"$work/log" 2>&1
     ok $? "nvcc: macros of the program's called slots and emit" "$work/log"
 fi
 
@@ -280,15 +280,15 @@ if [ -z "$NVCC" ]; then
     skip "headers under nvcc: not found"
 else
     for arch in sm_80 sm_90a; do
-        "$NVCC" -x cu -std=c++17 -arch=$arch --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" "$work/order.c" \
+        "$NVCC" -x cu -std=c++17 $(gpu_syntax $arch) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" "$work/order.c" \
             >"$work/log" 2>&1
-        ok $? "nvcc -std=c++17 -arch=$arch --Werror all-warnings: all headers twice, in the last order" "$work/log"
+        ok $? "nvcc -std=c++17 for $arch --Werror all-warnings: all headers twice, in the last order" "$work/log"
     done
     # clang behind nvcc: where this nvcc takes this clang.
     echo >"$work/empty.cu"
     if [ -n "$CLANG" ] && "$NVCC" -ccbin "$CLANG" -arch=sm_80 -c -o "$work/all.o" "$work/empty.cu" >"$work/log" 2>&1; then
         { echo '#include <fa/mask.h>' && echo '#include <fa/score.h>' && instance attention.h 1 && instance swiglu.h 1; } >"$work/hooks.cu"
-        "$NVCC" -ccbin "$CLANG" -std=c++17 -arch=sm_80 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" \
+        "$NVCC" -ccbin "$CLANG" -std=c++17 $(gpu_syntax sm_80) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" \
             "$work/hooks.cu" >"$work/log" 2>&1
         ok $? "nvcc -ccbin clang: hooks" "$work/log"
     else

@@ -1,7 +1,7 @@
 #!/bin/sh
 # nvcc_test.sh: the instances of the pair table compile for GPUs: each chunk of it for one of the architectures in turn, on a machine
-# with fewer than four cores a third of the chunks, which FA_SEED chooses, and the shipped hooks for sm_90a; or, with FA_FULL=1, all of
-# them for all. On sm_90a no kernel of its schedule spills, except with the tests' hooks that divide, and where documents and something
+# with fewer than four cores a third of the chunks, and the shipped hooks for sm_90a, there a third of them, which FA_SEED chooses; or, with
+# FA_FULL=1, all of them for all. On sm_90a no kernel of its schedule spills, except with the tests' hooks that divide, and where documents and something
 # else classify tiles; its products are not serialised. Nor do plain or masked instances of the schedule for every GPU spill there. And
 # no array that belongs in registers is in memory, wherever the optimiser runs. Prints TAP.
 . "$(dirname "$0")/harness/tap.sh"
@@ -17,6 +17,8 @@ none_in() {
     ok $? "$2" "$1"
 }
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+seed=${FA_SEED:-0} share=1
+[ "$cores" -ge 4 ] || [ "${FA_FULL:-0}" = 1 ] || share=3
 
 # instances ARCH: instances in bf16 of one schedule, each with a head dimension, a mask and a hook from a line of the input; "-" is none.
 instances() {
@@ -36,7 +38,7 @@ for line in '64 -' '128 -' '256 -' '64 fa_causal' '128 fa_causal' '256 fa_causal
 done | instances 80 >"$work/every.c"
 for mask in fa_causal fa_sliding_window fa_prefix fa_document fa_causal_document fa_span; do
     printf '64 %s %s\n' $mask - $mask fa_softcap $mask fa_alibi $mask capped_alibi
-done | instances 90 >"$work/few.c"
+done | awk -v share=$share -v first=$((seed % share)) 'NR % share == first' | instances 90 >"$work/few.c"
 printf 'sm_90a %s\n' "$work/every.c" "$work/few.c" >"$work/list"
 
 if [ "${FA_FULL:-0}" = 1 ]; then
@@ -44,10 +46,10 @@ if [ "${FA_FULL:-0}" = 1 ]; then
         for arch in $architectures; do echo "$arch $chunk"; done
     done
 else
-    echo "sm_90a $T/forward_hooks.c"
-    [ "$cores" -lt 4 ] && share=3 || share=1
+    "$T/pairs" emit "$T/hooks.list" $((seed % share)) $share >"$work/hooks.c"
+    echo "sm_90a $work/hooks.c"
     set -- $architectures
-    count=${FA_SEED:-0}
+    count=$seed
     for chunk in "$T"/forward_[0-9][0-9].c; do
         count=$((count + 1))
         [ $((count % share)) = 0 ] || continue

@@ -114,7 +114,7 @@ try_device() { # name, mark in the reference, qualifier: the instance comes on s
         sed -n "/^#if .*defined($2)$/,/^#endif/{/^#/d;p;}" "$root/doc/reference.h" |
             sed "/^[a-z].*);/{s/^/$3 /;s/\(.*\)\(NAME_[a-z_]*\)(\(.*\)/&\ntypedef decltype(\&\2) the_\2;/;}"
     } >"$work/instance.cu"
-    grep -q "^$3 " "$work/instance.cu" && "$NVCC" -std=c++17 -arch=sm_90a -I"$INCLUDE" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1
+    grep -q "^$3 " "$work/instance.cu" && "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1
     ok $? "reference: $1" "$work/log"
 }
 tma='#define FA_NAME   NAME

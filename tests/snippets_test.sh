@@ -31,7 +31,7 @@ for file in "$INCLUDE"/fa/*.h "$INCLUDE"/fa/*/*.h tests/tools/*.h README.md doc/
         fi
         # What is for the GPU alone was empty to the C compiler.
         if [ -n "$NVCC" ] && grep -q 'if defined(__CUDACC__)' "$snippet"; then
-            "$NVCC" -x cu -std=c++17 -arch=sm_90a -I"$INCLUDE" -Itests/tools -c -o "$work/snippet.o" "$snippet" >"$work/log" 2>&1
+            "$NVCC" -x cu -std=c++17 $(gpu_code sm_90a) -I"$INCLUDE" -Itests/tools -c -o "$work/snippet.o" "$snippet" >"$work/log" 2>&1
             ok $? "$name: block $i compiles under nvcc for sm_90a" "$work/log"
         fi
     done

@@ -5,7 +5,7 @@
 # SAMPLE=n     combinations drawn at random from the seed, besides the table (default 6)
 # FA_PROVE=0   plain summary, also where prove is found
 # FA_FULL=1    compiles every instance for every GPU architecture (default: each for one, a third of them on fewer than four cores), and runs
-#              both simulated GPUs on all that is simulated (default: each on a half)
+#              both simulated GPUs on all that is simulated (default: each on a half, and of kernels of rows on fewer than four cores a half)
 # NVCC=        leaves out what needs nvcc
 # CXX=         leaves out the simulated GPU
 
@@ -86,6 +86,10 @@ $(T)/harness/%.o: tests/harness/%.c $(test_headers)
 $(T)/%.o: tests/suites/%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
+
+# Every second chunk as with -march=native, which leaves out the instruction sets below the machine's.
+native_chunks := $(filter %1 %3 %5 %7 %9,$(test_chunks))
+$(native_chunks:%=$(T)/forward_%.o): TEST_CFLAGS += $(shell $(CC) -march=native -x c -E /dev/null >/dev/null 2>&1 && echo -march=native)
 
 $(T)/forward_random.o: $(T)/forward_random.c $(test_headers)
 	$(Q)$(CC) $(test_flags) $(CFLAGS) -c -o $@ $<
@@ -180,11 +184,14 @@ CXX          := $(or $(notdir $(firstword $(shell command -v g++) $(shell comman
 endif
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
-# Of the two slowest programs one runs on either, by the seed.
+# Of the two slowest programs one runs on either, by the seed; and of kernels of rows, where cores are few, the slowest or the others.
 both_slow     = contracts forward_hooks
-slow_80       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(word $(shell echo $$(($(test_seed) % 2 + 1))),$(both_slow)))
+slow_first    = $(filter 0,$(shell echo $$(($(test_seed) % 2))))
+slow_80       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(if $(slow_first),contracts,forward_hooks))
 slow_90       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(filter-out $(slow_80),$(both_slow)))
-simulated     = primitives $(row_suites) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
+few_cores     = $(filter 1 2 3,$(test_cores))
+simulated_rows = $(if $(filter 1,$(FA_FULL))$(if $(few_cores),,all),$(row_suites),$(if $(slow_first),$(filter-out layernorm,$(row_suites)),layernorm))
+simulated     = primitives $(simulated_rows) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
 simulated_90  = primitives $(slow_90) $(filter-out $(both_slow),$(some_chunks))
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread

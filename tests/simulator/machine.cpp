@@ -4,7 +4,7 @@
  * A block's threads are fibers that give each other the turn where a warp or the block meets. A thread runs as far as it can, and the order
  * of blocks, of warps and of lanes changes by chance, as does when a copy lands, or a product is computed: at once, or only when it is waited
  * for. So a barrier or a wait that is missing is seen, and threads that wait for each other are. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
- * There is no weak memory order, and no clock. */
+ * There is no weak memory order, of fences only the one between stmatrix and the copy engine, and no clock. */
 #include "machine.h"
 
 #ifndef MACHINE_MAJOR
@@ -98,7 +98,7 @@ static void context_new(context *of, char *stack, char *end, void (*begin)(void)
 }
 #endif
 
-enum thread_state : unsigned char { READY, MEETS_WARP, MEETS_BLOCK, WAITS, ENDED };
+enum thread_state : unsigned char { READY, MEETS_WARP, SHOWS_WARP, MEETS_BLOCK, WAITS, ENDED };
 struct copy {
     unsigned char *to;
     const void *from;
@@ -112,6 +112,8 @@ struct thread {
     std::deque<std::pair<int, std::function<void()>>> products; /* with their groups */
     int product_group;
     std::vector<std::function<void()>> stores;
+    size_t committed; /* of the stores */
+    std::vector<uint32_t> unfenced; /* where it has written 16 bytes since its last fence */
 };
 static thread *all_threads[THREADS];
 static thread_state states[THREADS]; /* together: nothing is looked at more often */
@@ -134,7 +136,7 @@ static void live(void) {
     for (;;) {
         running(*running_on);
         machine_must(current->products.empty(), "the kernel ends before its products");
-        machine_store_read();
+        machine_must(current->stores.empty(), "the kernel ends before what it stores has been read");
         give_turn(ENDED);
     }
 }
@@ -162,15 +164,16 @@ static void go_on(unsigned first, unsigned end) {
 static int run_warp(unsigned first, unsigned end) {
     for (int went_on = 0;;) {
         const unsigned lanes = end - first, turned = chance() % lanes;
-        unsigned alive = 0, warp = 0, block = 0, went = 0;
+        unsigned alive = 0, warp = 0, shows = 0, block = 0, went = 0;
         for (unsigned i = 0; i < lanes; i++) {
             const unsigned index = first + (i + turned < lanes ? i + turned : i + turned - lanes);
             if (states[index] == READY || (states[index] == WAITS && all_threads[index]->over())) turn(index), went = went_on = 1;
             const thread_state now = states[index];
-            alive += now != ENDED, warp += now == MEETS_WARP, block += now == MEETS_BLOCK;
+            alive += now != ENDED, warp += now == MEETS_WARP, shows += now == SHOWS_WARP, block += now == MEETS_BLOCK;
         }
-        machine_must(!warp || !block, "lanes of a warp wait for the warp, others for the block");
-        if (warp && warp == alive) go_on(first, end);
+        machine_must((warp > 0) + (shows > 0) + (block > 0) < 2, "lanes of a warp wait for the warp, others show it something, or wait for the block");
+        machine_must(!(warp + shows) || alive == lanes, "lanes of a warp wait for others that have ended");
+        if (warp == lanes || shows == lanes) go_on(first, end);
         else if (!went) return went_on;
     }
 }
@@ -178,7 +181,7 @@ static int run_warp(unsigned first, unsigned end) {
 /* Boxes that are on their way to the block. */
 static std::vector<std::function<void()>> boxes;
 static struct named_barrier {
-    int arrived, generation;
+    int arrived, threads, generation;
 } named[NAMED];
 
 static void run_block(unsigned threads) {
@@ -187,6 +190,8 @@ static void run_block(unsigned threads) {
         thread *t = thread_of(i);
         states[i] = READY;
         t->shared = t->group = t->copies = t->product_group = 0;
+        t->committed = 0;
+        t->unfenced.clear();
     }
     memset(named, 0, sizeof named);
     for (;;) {
@@ -206,10 +211,12 @@ static void run_block(unsigned threads) {
         unsigned alive = 0, waiting = 0;
         for (unsigned i = 0; i < threads; i++) alive += states[i] != ENDED, waiting += states[i] == MEETS_BLOCK;
         if (!alive) break;
-        if (waiting == alive) go_on(0, threads);
+        machine_must(!waiting || alive == threads, "threads of a block wait for others that have ended");
+        if (waiting == threads) go_on(0, threads);
         else machine_must(went_on, "all threads wait for something that never comes");
     }
     machine_must(boxes.empty(), "the block ends before what it has asked the copy engine for has come");
+    for (const named_barrier &b : named) machine_must(!b.arrived, "the block ends before all have come to a named barrier");
 }
 
 int machine_lane(void) { return (int)(threadIdx.x & 31); }
@@ -218,22 +225,25 @@ void machine_barrier(void) { give_turn(MEETS_BLOCK); }
 const machine_words *machine_share(const uint32_t *words, int count) {
     machine_words *all = shown[threadIdx.x / 32][current->shared++ & 1];
     memcpy(all[threadIdx.x & 31].word, words, 4 * (size_t)count);
-    machine_warp_barrier();
+    give_turn(SHOWS_WARP);
     return all;
 }
 
 /* ---- memory ---- */
 
-/* Static shared variables are thread_local, as fa__shared is, and lie before or behind it among the program's variables of this kind. Addresses count
- * all of these first, and then dynamic shared memory, as a GPU's do. */
+/* Static shared variables are thread_local, as fa__shared is, and lie before or behind it among the program's variables of this kind, in a section
+ * whose ends the linker names, if there are any. Addresses count all of these first, and then dynamic shared memory, as a GPU's do. */
+extern "C" const char __start_shared[] __attribute__((weak)), __stop_shared[] __attribute__((weak));
 static struct {
     ptrdiff_t before, behind; /* bytes, multiples of 1024 */
     ptrdiff_t end;            /* from fa__shared on, of what lies behind it */
+    unsigned char *variables;
 } of_static;
 static int find_static(struct dl_phdr_info *object, size_t, void *) {
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const unsigned char *begin = (const unsigned char *)object->dlpi_tls_data, *end = begin + object->dlpi_phdr[i].p_memsz;
         if (object->dlpi_phdr[i].p_type != PT_TLS || !begin || fa__shared < begin || fa__shared >= end) continue;
+        of_static.variables = (unsigned char *)begin + ((uintptr_t)__start_shared - object->dlpi_addr - object->dlpi_phdr[i].p_vaddr);
         of_static.before = fa__shared - begin;
         of_static.end = end - fa__shared;
         of_static.behind = (of_static.end - SHARED_OF_BLOCK + 1023) / 1024 * 1024; /* with the fence */
@@ -242,10 +252,15 @@ static int find_static(struct dl_phdr_info *object, size_t, void *) {
     return 0;
 }
 
+static void poison_shared(size_t dynamic_bytes) {
+    const size_t bytes = (size_t)(__stop_shared - __start_shared);
+    if (bytes > 0) memset(of_static.variables, 0xFF, bytes);
+    memset(fa__shared, 0xFF, dynamic_bytes + FENCE);
+}
+
 uint32_t machine_address(const void *pointer) {
-    static const int found = dl_iterate_phdr(find_static, NULL);
     const ptrdiff_t at = (const unsigned char *)pointer - fa__shared;
-    machine_must(found && at >= -of_static.before && at < of_static.end, "an address of what is not shared memory");
+    machine_must(at >= -of_static.before && at < of_static.end, "an address of what is not shared memory");
     const ptrdiff_t address = of_static.before + (at < 0 ? at : at < SHARED_OF_BLOCK + FENCE ? at + of_static.behind : at - SHARED_OF_BLOCK);
     machine_must(MACHINE_MAJOR < 9 || address < NAMEABLE, "static shared variables of all kernels and dynamic shared memory are more than 256 KB");
     return (uint32_t)address;
@@ -317,6 +332,8 @@ void machine_mbarrier_wait(uint32_t barrier, int parity) {
 void machine_bar(int id, int threads, int waits) {
     machine_must(id > 0 && id < NAMED && threads % 32 == 0, "a named barrier that is none");
     named_barrier *b = &named[id];
+    machine_must(!b->arrived || b->threads == threads, "a named barrier of two numbers of threads");
+    b->threads = threads;
     const int generation = b->generation;
     if (++b->arrived == threads) b->arrived = 0, b->generation++;
     machine_must(b->arrived < threads, "more threads at a named barrier than it waits for");
@@ -374,11 +391,20 @@ void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, in
     if (chance() & 1) arrive();
     else boxes.push_back(arrive);
 }
+static void read_stores(size_t count) {
+    thread *t = current;
+    for (size_t i = 0; i < count; i++) t->stores[i]();
+    t->stores.erase(t->stores.begin(), t->stores.begin() + (long)count);
+    t->committed -= count < t->committed ? count : t->committed;
+}
 void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3) {
     tensor_map m;
     memcpy(&m, map, sizeof m);
     unsigned char *box = machine_at(from, 1024);
     machine_must(c1 >= 0, "a box is stored from a negative row on");
+    for (unsigned i = 0; i < blockDim.x; i++)
+        for (uint32_t at : all_threads[i]->unfenced)
+            machine_must(at < from || at >= from + m.rows * BOX_BYTES, "a box is stored that was written without a fence");
     current->stores.push_back([=] {
         for (uint32_t row = 0; row < m.rows; row++)
             for (int col = 0; col < 64; col++) {
@@ -386,12 +412,13 @@ void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, i
                 if (to) memcpy(to, box_place(box, row, col), 2);
             }
     });
-    if (chance() & 1) machine_store_read();
+    if (chance() & 1) read_stores(current->stores.size());
 }
-void machine_store_read(void) {
-    for (const auto &store : current->stores) store();
-    current->stores.clear();
-}
+void machine_store_commit(void) { current->committed = current->stores.size(); }
+void machine_store_read(void) { read_stores(current->committed); }
+
+void machine_wrote(uint32_t address) { current->unfenced.push_back(address); }
+void machine_proxy_fence(void) { current->unfenced.clear(); }
 
 static void compute_products(thread *t, int before) {
     while (!t->products.empty() && t->products.front().first < before) {
@@ -513,10 +540,11 @@ static void run(const void *kernel, unsigned blocks, unsigned threads, const par
     running = (kernel_function)(uintptr_t)kernel;
     running_on = &of;
     gridDim.x = blocks, blockDim.x = threads;
+    machine_must(dl_iterate_phdr(find_static, NULL), "shared memory is not among the program's variables"); /* of this thread */
     const unsigned backwards = chance() & 1;
     for (unsigned i = 0; i < blocks; i++) {
         blockIdx.x = backwards ? blocks - 1 - i : i;
-        memset(fa__shared, 0xFF, shared_bytes + FENCE);
+        poison_shared(shared_bytes);
         run_block(threads);
         for (int j = 0; j < FENCE; j++) machine_must(fa__shared[shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
     }

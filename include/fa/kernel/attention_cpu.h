@@ -47,10 +47,11 @@ enum { FA__ATTN(__amx_group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HE
 #undef FA__GROUP
 #undef FA__FITTING
 
-FA__REQUIRE(sizeof(FA__ATTN(_cpu_base_shared)) <= 1 << 20,
+#define FA__SHARED FA__ATTN(FA__CAT(FA__CPU_LEAST, _shared)) /* as large for all */
+FA__REQUIRE(sizeof(FA__SHARED) <= 1 << 20,
             "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 #if FA__HAS_AMX /* whose groups are larger; one message is enough */
-FA__REQUIRE(sizeof(FA__ATTN(_cpu_amx_shared)) <= 1 << 20 || sizeof(FA__ATTN(_cpu_base_shared)) > 1 << 20,
+FA__REQUIRE(sizeof(FA__ATTN(_cpu_amx_shared)) <= 1 << 20 || sizeof(FA__SHARED) > 1 << 20,
             "with AMX the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 #endif
 
@@ -61,13 +62,15 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;
     double flops = 2.0 * (double)heads * a->seqlen_q * a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V);
     memset(job, 0, sizeof *job);
-    job->stack_bytes = sizeof(FA__ATTN(_cpu_base_shared));
+    job->stack_bytes = sizeof(FA__SHARED);
     job->group = FA__ATTN(__group);
-    job->run = FA__ATTN(_cpu_base_work);
+    job->run = FA__ATTN(FA__CAT(FA__CPU_LEAST, _work));
     *schedule = "cpu";
 #if defined(FA__ISA_AVX2)
+#if FA__ISA_NATIVE <= FA__ISA_AVX2
+    if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
+#endif
     if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
-    else if (fa__cpu_isa() == FA__ISA_AVX2) job->run = FA__ATTN(_cpu_avx2_work), *schedule = "cpu-avx2";
 #if FA__HAS_AMX
     if (fa__cpu_amx()) {
         job->stack_bytes = sizeof(FA__ATTN(_cpu_amx_shared));
@@ -117,6 +120,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     plan->shared_bytes = job.stack_bytes;
     return FA_OK;
 }
+#undef FA__SHARED
 #undef FA__HAS_AMX
 #include <fa/kernel/attention_tiles_end.h>
 

@@ -63,9 +63,9 @@ static FA_UNUSED void FA__ROWS(__add)(fa__job *job) {
 #endif
 
 #if FA__ONE_DIRECTION
-#define FA__WORKER(variant, backward) FA__ROWS(variant##_work_forward)
+#define FA__WORKER(variant, backward) FA__ROWS(FA__CAT(variant, _work_forward))
 #else
-#define FA__WORKER(variant, backward) ((backward) ? FA__ROWS(variant##_work_backward) : FA__ROWS(variant##_work_forward))
+#define FA__WORKER(variant, backward) ((backward) ? FA__ROWS(FA__CAT(variant, _work_backward)) : FA__ROWS(FA__CAT(variant, _work_forward)))
 #endif
 static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     fa__job job;
@@ -81,10 +81,12 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
     if (!backward) job.stack_bytes = (size_t)(FA__ROWS(__keeps)(p, job.threads, 1) + 3) * sizeof(float) * FA__CPU_PIECE;
 #endif
     p->rows.stream = p->rows.rows * cols * (int64_t)sizeof(FA__ELEMENT) >= FA__CPU_STREAM;
-    job.run = FA__WORKER(_cpu_base, backward);
+    job.run = FA__WORKER(FA__CPU_LEAST, backward);
 #if defined(FA__ISA_AVX2)
+#if FA__ISA_NATIVE <= FA__ISA_AVX2
+    if (fa__cpu_isa() == FA__ISA_AVX2) job.run = FA__WORKER(_cpu_avx2, backward);
+#endif
     if (fa__cpu_isa() == FA__ISA_AVX512) job.run = FA__WORKER(_cpu_avx512, backward);
-    else if (fa__cpu_isa() == FA__ISA_AVX2) job.run = FA__WORKER(_cpu_avx2, backward);
 #endif
     fa__job_run(&job);
 #if FA__SUMS

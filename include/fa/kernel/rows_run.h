@@ -82,7 +82,7 @@
 #if FA__CUT_FORWARD || FA__CUT_BACKWARD
 enum { /* bytes of a segment, for fa__cut() */
 #if FA__ARCH == FA_CPU
-    FA__ROWS(__cut_forward) = FA__ROWS(_cpu_base_row_LENGTH) * (int)sizeof(FA__ELEMENT),
+    FA__ROWS(__cut_forward) = FA__ROWS(FA__CAT(FA__CPU_LEAST, _row_LENGTH)) * (int)sizeof(FA__ELEMENT),
     FA__ROWS(__cut_backward) = FA__ROWS(__cut_forward)
 #else
     FA__ROWS(__cut_forward) = FA__CUT_THREADS * FA__TEAM_BYTES(FA__HELD_FORWARD),

@@ -15,7 +15,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
-#define __shared__ thread_local /* of the thread that runs a block: static where it is in a function */
+#define __shared__ __attribute__((section("shared"))) thread_local /* of the thread that runs a block: static where it is in a function */
 
 struct dim3 {
     unsigned x, y, z;

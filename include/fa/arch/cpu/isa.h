@@ -52,6 +52,15 @@
 #define FA__ISA_NATIVE FA__ISA_BASE
 #endif
 
+/* The least that there is code for, and how its names begin: what the compiler was told to assume, the rest of the program needs, too. */
+#if FA__ISA_NATIVE == FA__ISA_BASE
+#define FA__CPU_LEAST _cpu_base
+#elif FA__ISA_NATIVE == FA__ISA_AVX2
+#define FA__CPU_LEAST _cpu_avx2
+#else
+#define FA__CPU_LEAST _cpu_avx512
+#endif
+
 #define FA__CPU_TARGET(isa) FA__CAT(FA__CPU_TARGET_, isa)
 #define FA__CPU_OP(name) FA__CAT3(fa_cpu_, name, FA__CAT(_, FA__ISA))
 #define FA__CPU_INLINE(isa) static inline __attribute__((__always_inline__, __unused__)) FA__CPU_TARGET(isa)
@@ -64,20 +73,20 @@
 #endif
 
 /* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base,
- * avx2, or avx512, without AMX) asks for a lesser one, which is how the tests reach all of them. */
+ * avx2, or avx512, without AMX) asks for a lesser one that there is code for, which is how the tests reach all of them. */
 static FA_UNUSED int fa__cpu_isa(void) {
-    int isa = FA__ISA_BASE;
+    int isa = FA__ISA_NATIVE;
 #if defined(__x86_64__)
     const char *asked = getenv("FA_CPU_ISA");
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
+        if (isa < FA__ISA_AVX2) isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
             isa = FA__ISA_AVX512;
     }
-    if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_BASE;
-    if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_AVX2;
+    if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_NATIVE;
+    if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_NATIVE > FA__ISA_AVX2 ? FA__ISA_NATIVE : FA__ISA_AVX2;
 #endif
     return isa;
 }

@@ -8,6 +8,7 @@ FA__DEVICE void fa_sm90_stmatrix(uint32_t address, const uint32_t *from) {
     const machine_words *all = machine_share(&address, 1);
     const int lane = machine_lane();
     for (int j = 0; j < 4; j++) memcpy(machine_at(all[8 * j + lane / 4].word[0], 16) + lane % 4 * 4, &from[j], 4);
+    machine_wrote(address);
 }
 
 FA__DEVICE void fa_sm90_keep_apart(int thread) { (void)thread; }
@@ -43,9 +44,9 @@ FA__DEVICE void fa_sm90_prefetch_box(const void *map, int c0, int c1, int c2, in
 FA__DEVICE void fa_sm90_store_box_if(uint32_t from, const void *map, int condition, int c0, int c1, int c2, int c3) {
     if (condition) machine_store_box(from, map, c0, c1, c2, c3);
 }
-FA__DEVICE void fa_sm90_store_commit(void) {}
+FA__DEVICE void fa_sm90_store_commit(void) { machine_store_commit(); }
 FA__DEVICE void fa_sm90_store_read(void) { machine_store_read(); }
-FA__DEVICE void fa_sm90_proxy_fence(void) {}
+FA__DEVICE void fa_sm90_proxy_fence(void) { machine_proxy_fence(); }
 FA__DEVICE void fa_sm90_barrier(void) { machine_barrier(); }
 #define fa_sm90_registers_raise(n)
 #define fa_sm90_registers_lower(n)
