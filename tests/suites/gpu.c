@@ -291,6 +291,12 @@ static void workspaces(const instance *of) {
     p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 8;
     status = of->forward(&p.args, 0);
     tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 16"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
+    p.args.workspace = p.args.o.data;
+    status = of->forward(&p.args, 0);
+    tap_ok(status == FA_ERROR_ARGUMENT && strstr(fa_last_error(), "has a place in o"), "%s: so is one in o: %s", of->name, fa_last_error());
+    p.args.workspace = p.args.lse; /* aligned to 16 bytes */
+    status = of->forward(&p.args, 0);
+    tap_ok(status == FA_ERROR_ARGUMENT && strstr(fa_last_error(), "has a place in lse"), "%s: so is one in lse: %s", of->name, fa_last_error());
     problem_delete(&p);
 }
 #endif
