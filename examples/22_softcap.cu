@@ -5,10 +5,10 @@
  * tanh. A hook is the name of a function; its struct is ours too, and fa/math.h has what it may compute with. (Kernels know
  * more of a shipped one: they fold this one's two factors into others.)
  */
-#include <fa/math.h>
-
 #define NO_MAIN
 #include "10_first_use.cu"
+
+#include <fa/math.h>
 
 #define CAP 8.0f /* low, so that it bites: these random scores have a deviation of 4 */
 
