@@ -20,6 +20,7 @@ $(BUILD)/examples/%.cpu: examples/%.cu $(example_sources)
 	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -pthread -lm
 
 $(BUILD)/examples/%.gpu: examples/%.cu $(example_sources)
+	$(if $(NVCC),,$(error nvcc was not found, which examples for a GPU need: put it on PATH, or write NVCC=/path/to/nvcc; make examples-cpu does without))
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 $(NVCCFLAGS) $(call gpu_code,$(gpu_arch)) -Iinclude $< -o $@
 
