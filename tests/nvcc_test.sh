@@ -61,7 +61,7 @@ fi >>"$work/list"
 # What is looked for in the machine code is looked for on sm_90a; elsewhere little of the optimiser runs, which takes half the time.
 cat >"$work/one.sh" <<END
 log=$work/\$(basename "\$2" .c).\$1
-[ "\$1" = sm_90a ] || [ "${FA_FULL:-0}" = 1 ] || less="-Xcicc -O1 -Xptxas -O1"
+[ "\$1" = sm_90a ] || [ "${FA_FULL:-0}" = 1 ] || less="$gpu_less"
 "$NVCC" -x cu -std=c++17 -gencode "arch=compute_\${1#sm_},code=\$1" \$less -Xptxas -v --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \\
     -I"$INCLUDE" -I"$root/tests" -c -o "\$log.o" "\$2" >"\$log.log" 2>&1
 echo \$? >"\$log.status"

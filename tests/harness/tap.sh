@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 tap_count=0 tap_failed=0
 
 # nvcc's flags for machine code that nobody looks at, of which little is optimised: half the time; and for none at all, where this nvcc can do that.
-gpu_code() { echo "-gencode arch=compute_${1#sm_},code=$1 -Xcicc -O1 -Xptxas -O1"; } # ARCH
+gpu_less="-Xcicc -O1 -Xptxas -O1"
+gpu_code() { echo "-gencode arch=compute_${1#sm_},code=$1 $gpu_less"; } # ARCH
 gpu_syntax() { # ARCH
     gpu_code "$1"
     "$NVCC" --help | grep -q fdevice-syntax-only && echo -fdevice-syntax-only

@@ -37,14 +37,15 @@ int machine_mbarrier_test(uint32_t barrier, int parity);
 void machine_mbarrier_wait(uint32_t barrier, int parity);
 /* bar.sync, and bar.arrive, which does not wait. */
 void machine_bar(int id, int threads, int waits);
-/* The copy engine: boxes of a tensor to shared memory, which arrive when they like; and back, of which those committed are read by machine_store_read() at the latest. */
+/* The copy engine: boxes of a tensor to shared memory, which arrive when they like; and back, of which those committed are read by
+ * machine_store_read() at the latest. */
 void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, int c1, int c2, int c3);
 void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3);
-/* stmatrix: 16 bytes that the copy engine reads only behind a fence of the same thread. */
-void machine_wrote(uint32_t address);
-void machine_proxy_fence(void);
 void machine_store_commit(void);
 void machine_store_read(void);
+/* stmatrix has written 16 bytes, which the copy engine reads only behind a fence of the same thread. */
+void machine_wrote(uint32_t address);
+void machine_proxy_fence(void);
 /* wgmma: a thread's part of a product, which is done when it is waited for at the latest. */
 void machine_product(const std::function<void()> &product);
 void machine_products_commit(void);

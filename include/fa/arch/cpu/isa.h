@@ -75,20 +75,20 @@
 /* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base,
  * avx2, or avx512, without AMX) asks for a lesser one that there is code for, which is how the tests reach all of them. */
 static FA_UNUSED int fa__cpu_isa(void) {
-    int isa = FA__ISA_NATIVE;
+    int isa = FA__ISA_BASE;
 #if defined(__x86_64__)
     const char *asked = getenv("FA_CPU_ISA");
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (isa < FA__ISA_AVX2) isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
+        isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
             isa = FA__ISA_AVX512;
     }
-    if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_NATIVE;
-    if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_NATIVE > FA__ISA_AVX2 ? FA__ISA_NATIVE : FA__ISA_AVX2;
+    if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_BASE;
+    if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_AVX2;
 #endif
-    return isa;
+    return isa > FA__ISA_NATIVE ? isa : FA__ISA_NATIVE;
 }
 
 #if defined(__x86_64__)
