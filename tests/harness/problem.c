@@ -86,6 +86,7 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
     int mask = of->mask, score = of->score;
     memset(p, 0, sizeof *p);
     p->of = *of, p->shape = *s, p->place = place;
+    p->user = (struct test_user *)malloc(sizeof *p->user);
     *a = fa_attention_defaults();
     a->batch = s->batch, a->heads = s->heads, a->heads_kv = s->heads_kv;
     a->seqlen_q = s->seqlen_q, a->seqlen_k = s->seqlen_k;
@@ -136,7 +137,7 @@ void problem_new(problem *p, const instance *of, const shape *s, memory_place pl
         a->span_begin = (const int *)p->span_begin.data;
         a->span_end = (const int *)p->span_end.data;
     }
-    if (mask == MASK_strided || score == SCORE_tilted) a->user = &p->user;
+    if (mask == MASK_strided || score == SCORE_tilted) a->user = p->user;
     if (of->workspace && !s->without_workspace) {
         a->workspace_bytes = of->workspace(a);
         if (a->workspace_bytes) {
@@ -216,8 +217,8 @@ void problem_fill(problem *p, rng *r) {
     fill_documents(&p->document_q, s->seqlen_q, s->batch, s->documents, 0, r);
     fill_documents(&p->document_k, s->seqlen_k, s->batch, s->documents, s->documents == 3 ? 1000 : 0, r);
     fill_spans(p, r);
-    p->user.modulus = rng_int(r, 2, 5), p->user.offset = rng_int(r, 0, 4);
-    p->user.slope = (float)(0.05 * rng_normal(r));
+    p->user->modulus = rng_int(r, 2, 5), p->user->offset = rng_int(r, 0, 4);
+    p->user->slope = (float)(0.05 * rng_normal(r));
 }
 
 /* Inputs, and behind them what is written. */
@@ -259,6 +260,7 @@ void problem_download(problem *p) {
 void problem_delete(problem *p) {
     buffers all = buffers_of(p);
     for (int i = 0; i < BUFFERS; i++) delete_buffer(all.of[i], p->place);
+    free(p->user);
 }
 
 static void describe_layout(const layout *l, char *text, size_t bytes) {

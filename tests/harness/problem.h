@@ -92,7 +92,7 @@ typedef struct problem {
     instance of;
     shape shape;
     memory_place place;
-    struct test_user user;
+    struct test_user *user; /* of its own, so that a problem may be moved */
     fa_attention_args args; /* points into the buffers' data */
     buffer q, k, v, o, lse, slopes, bias, key_bias, prefix, document_q, document_k, span_begin, span_end, workspace;
 } problem;

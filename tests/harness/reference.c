@@ -36,7 +36,7 @@ int reference_visible(const problem *p, int b, int h, int i, int j) {
     case MASK_causal_document: return j <= position && same;
     case MASK_span: return j >= begins[(int64_t)b * a->seqlen_q + i] && j < ends[(int64_t)b * a->seqlen_q + i];
     case MASK_sinks: return j < 3 || window;
-    case MASK_strided: return (j - i - p->user.offset) % p->user.modulus == 0;
+    case MASK_strided: return (j - i - p->user->offset) % p->user->modulus == 0;
     }
     tap_bail("mask %d", p->of.mask);
 }
@@ -58,7 +58,7 @@ double reference_score(const problem *p, double score, int b, int h, int i, int 
     case SCORE_capped_alibi:
         return cap * tanh(score / cap) - (double)((const float *)(const void *)p->slopes.host)[h] * fabs(position - j);
     case SCORE_tilted:
-        return score + (double)p->user.slope * (j - position) + 0.25 * (h % 3) - 0.125 * b +
+        return score + (double)p->user->slope * (j - position) + 0.25 * (h % 3) - 0.125 * b +
                0.0625 * (h / (a->heads / a->heads_kv)) + (i + 2 * j) % 4 * 0.5;
     case SCORE_holes: return (i + j) % 3 == 0 || i % 5 == 2 ? -INFINITY : score;
     }
@@ -77,7 +77,7 @@ static float score_in_float(const problem *p, float score, int b, int h, int i, 
         return score - term;
     case SCORE_softcap: score = score / cap, score = tanhf(score); return cap * score;
     case SCORE_tilted:
-        term = p->user.slope * distance;
+        term = p->user->slope * distance;
         score = score + term, score = score + 0.25f * (float)(h % 3), score = score - 0.125f * (float)b;
         score = score + 0.0625f * (float)(h / (a->heads / a->heads_kv));
         return score + (float)((i + 2 * j) % 4) * 0.5f;

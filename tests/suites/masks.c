@@ -218,8 +218,8 @@ static void block_functions_with_user(void) {
     for (int round = 0; round < ROUNDS; round++) {
         problem p = random_problem(MASK_full, &r);
         complete(&p, &read, &r);
-        wrong += check_strided(&p.user, &p.args, BOXES, rng_next(&r)).wrong;
-        wrong += check_strided_window(&p.user, &p.args, BOXES, rng_next(&r)).wrong;
+        wrong += check_strided(p.user, &p.args, BOXES, rng_next(&r)).wrong;
+        wrong += check_strided_window(p.user, &p.args, BOXES, rng_next(&r)).wrong;
         problem_delete(&p);
     }
     tap_ok(!wrong, "masks with user arguments: tile, keys and queries agree with keep (%ld wrong)", wrong);
@@ -244,7 +244,7 @@ static void definition(int mask, keeper *keep) {
                     int visible = reference_visible(&p, b, 1, i, j);
                     memset(&at, 0, sizeof at);
                     at.args = &p.args, at.batch = b, at.head = 1, at.query = i, at.key = j;
-                    wrong += !keep(&p.user, at) != !visible;
+                    wrong += !keep(p.user, at) != !visible;
                     kept += visible, hidden += !visible;
                 }
         problem_delete(&p);
