@@ -11,7 +11,8 @@
  *         softmax    row by row         the online update of step 02, a tile at a time: one factor a row and tile
  *         output     O = factor O + P V 64 x 64, 4 x 8 a thread, in registers
  *
- * Between two phases the threads wait for each other: one reads what another wrote. This is the loop of
+ * Between two phases the threads wait for each other (each FOR_THREADS ends with __syncthreads()): one reads what another
+ * wrote. This is the loop of
  * FlashAttention (Dao et al., arXiv 2205.14135, and 2307.08691 for its order); all that follows does the same, only
  * with faster hardware.
  *

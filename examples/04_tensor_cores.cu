@@ -2,7 +2,8 @@
  *
  * The loop is step 03's. What changes is who multiplies: one mma.sync instruction multiplies a 16 x 16 by a 16 x 8
  * matrix of bfloat16 and adds to a 16 x 8 one of floats, 2,048 multiplications for the 32 threads of a warp
- * together. By its data sheet an H100 does 989 TFLOP/s so, and 67 in fp32 without.
+ * together. By its data sheet an H100 does 989 TFLOP/s on its tensor cores (mma.sync reaches about half of that, step 07
+ * the rest), and 67 in fp32 without them.
  *
  * The price is that the instruction says which thread holds what (PTX ISA, "Matrix Fragments for mma.m16n8k16"). Of
  * a 16 x 8 result, lane l has row l/4, columns 2(l%4) and 2(l%4)+1, and the same columns of row l/4 + 8:

@@ -7,8 +7,9 @@
  *     thread 0:       the barrier expects 16,384 bytes; copy the boxes of K and V at (row, head) to this place
  *     everybody:      wait at the barrier
  *
- * Copies arrive at a barrier in shared memory that counts bytes (fa/mbarrier.h). It has phases, and who waits gives
- * the parity of the one it means: buffer i % 2 is filled for the (i / 2)th time in phase i / 2.
+ * Copies arrive at a barrier in shared memory that counts arrivals and bytes (fa/mbarrier.h). When all that it was told of
+ * have come, its phase ends and the next one begins by itself. Who waits says by its parity which phase has to end: tile
+ * i is there when phase i / 2 of its buffer's barrier, counted from 0, has ended.
  *
  * What lies beyond an end of the tensor arrives as zeros; nobody tests anything. And the engine stores the tile so
  * that reading columns of it causes no bank conflicts: without padding, by moving the eight 16-byte units of row r to

@@ -11,8 +11,8 @@
  *
  * Operands in shared memory are named by a descriptor of 64 bits (PTX ISA, "Matrix Descriptor Format"): the address,
  * the distance to the next eight rows, 1024 bytes here, and the swizzle: the one that the copy engine wrote. Steps
- * along a row of 128 bytes add to the address. V, whose rows are the product's K, takes the same descriptor and a bit
- * in the instruction that says so.
+ * along a row of 128 bytes add to the address. V, whose rows (keys) are what its product sums over, takes the same descriptor
+ * and a bit in the instruction that says so.
  *
  * A result lies in registers as with mma.sync: warp w has rows 16 w to 16 w + 15; lane l of it rows l/4 and l/4 + 8,
  * and of every 8 columns two. So the softmax stays as it is, and P goes into the second product from registers.
@@ -54,13 +54,14 @@ DEVICE void group_begin(group_state *w) {
     for (int r = 0; r < 2; r++) w->highest[r] = -INFINITY, w->sum[r] = 0;
 }
 
-/* The descriptor of a tile in the 128-byte swizzle, from `bytes` into it on; addresses count in units of 16 bytes. */
+/* The descriptor of a tile, from `bytes` into it on: bits 0 to 13 are the address, bits 32 to 45 the distance to the next
+ * eight rows, both in units of 16 bytes; bits 62 and 63 say the layout, 1 for the 128-byte swizzle. */
 DEVICE UNUSED uint64_t descriptor(const void *tile, int bytes) {
     uint32_t address = fa_sm80_shared_address(tile) + (uint32_t)bytes;
     return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (address & 0x3FFFF) >> 4;
 }
 
-/* Starts S = Q K^T. A step of 16 in K is 32 bytes along the rows of both. */
+/* Starts S = Q K^T. A step is 16 of the head dimension: 32 bytes along the rows of both. */
 DEVICE void start_scores(float *s, const rows64_tile *q, const keys_tile *k) {
     fa_sm90_wgmma_fence();
 #pragma unroll
@@ -68,7 +69,7 @@ DEVICE void start_scores(float *s, const rows64_tile *q, const keys_tile *k) {
         fa_sm90_wgmma_shared(KEYS, "bf16", "0", s, descriptor(q, 32 * i), descriptor(k, 32 * i), i > 0);
     fa_sm90_wgmma_commit();
 }
-/* Starts O += P V, with P in registers. A step of 16 in K is 16 rows of V. */
+/* Starts O += P V, with P in registers. A step is 16 keys: 16 rows of V. */
 DEVICE void start_outputs(float *o, const uint32_t *p, const keys_tile *v) {
     fa_sm90_wgmma_fence();
 #pragma unroll
@@ -170,7 +171,9 @@ KERNEL __launch_bounds__(128) wgmma_kernel(const __grid_constant__ mapped_proble
         group_pack(p, s);
         start_outputs(w.o, p, &shared->v[slot]);
         wait_outputs(w.o, 0);
-        __syncthreads(); /* all have read tile i: the next round overwrites it */
+        /* All have read tile i: the next round overwrites it. They have read it by wgmma only, which needs no fence before the
+         * copy engine's writes; step 06 read by ldmatrix, which does. */
+        __syncthreads();
     }
     group_end(&w, m.p.o16 + ((int64_t)(batch * m.p.heads + head) * m.p.seqlen + first) * HEAD_DIM);
 }

@@ -71,8 +71,8 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
         pass_turn(consumer);
         if (leader) fa_mbarrier_arrive(&shared->k_empty[(i + 1) % STAGES]);
         group_softmax(&w, s, factor, p->scale);
-        /* Once a few tiles have been seen, most bring no larger score, and O stays. The wait stands in both arms because the
-         * assembler would move it up, ahead of the softmax, where nothing branches. */
+        /* Once a few tiles have been seen, most bring no larger score, and O stays. The wait stands in both arms: without a
+         * branch before it, the assembler would move it up, ahead of the softmax. */
         if (__any_sync(0xFFFFFFFF, factor[0] != 1 || factor[1] != 1)) {
             wait_outputs(w.o, 0);
             group_rescale(&w, factor);

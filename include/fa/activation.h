@@ -23,10 +23,11 @@
  * #include <fa/swiglu.h>
  * @endcode
  *
- * A hook runs on every element: it should be a few instructions without branches, which the compiler then vectorises on
- * the CPU; fa/math.h has fa_sigmoid() and other functions that are. The shipped ones compute in fp32; on the CPU the largest errors of
- * fa_silu and fa_gelu are 5e-7 of the value above 0 and 1e-7 below it, those of their derivatives 1e-6. NaN stays NaN.
- * fa_silu of -inf is NaN on GPUs, as in the unfused computation, and may be a number close to 0 on the CPU.
+ * A hook runs on every element: it should be a few instructions without branches, which the compiler then vectorises
+ * on the CPU; fa_sigmoid() and the other functions of fa/math.h are of that kind. The shipped activations compute in
+ * fp32; on the CPU the largest errors of fa_silu and fa_gelu are, for x above 0, 5e-7 of the value, and, below 0, 1e-7;
+ * those of their derivatives 1e-6. NaN stays NaN. fa_silu of -inf is NaN on GPUs, as in the unfused computation, and may be
+ * a number close to 0 on the CPU.
  */
 #ifndef FA_ACTIVATION_H
 #define FA_ACTIVATION_H

@@ -98,7 +98,7 @@ FA__REQUIRE(0, "FA_HEAD_DIM_V, the head dimension of v, is " FA__STR(FA_HEAD_DIM
 typedef struct FA__PARAMS {
     fa_attention_args args;
     FA__USER_BYTES
-    float scale;      /* applied before a score hook; includes its unit */
+    float scale;      /* applied before a score hook; divided by the hook's unit, which under a soft cap is the cap */
     float scale_log2; /* of the exponent: exp2(score * scale_log2) */
     int negate;       /* a negative scale, without a score hook: q changes sign, so that scale_log2 is positive */
 #if FA__SOFT_CAP
@@ -114,8 +114,9 @@ FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: a kernel's p
 
 #include <fa/kernel/attention_items.h>
 
-/* The factor of the exponents. For half types on a GPU it is clamped, so that its product with the least maximum of
- * fa/softmax.h is neither infinite nor so small that weights would not show that there is no maximum yet. */
+/* The factor of the exponents. For half types on a GPU it is clamped: its product with -1e30, which fa/softmax.h takes
+ * for a maximum that is not there yet, must be neither infinite nor so small that weights stay finite, since infinite ones
+ * show that there is none yet. */
 static FA_UNUSED float FA__ATTN(__bounded)(float factor) {
     if (FA__ARCH == FA_CPU || !FA__IS_HALF) return factor;
     return factor < 1e-25f ? 1e-25f : factor > 2e8f ? 2e8f : factor;

@@ -52,10 +52,11 @@
  * The forward reads the logits once and writes nothing of their size; the backward reads and writes them once. Arithmetic
  * is in fp32.
  *
- * A row whose target is ignore_index has the loss 0 and the gradient 0, whatever is in it; its lse is written. A row
- * whose target is otherwise no class (below 0, or cols or more) has the loss NaN and a gradient of NaN; nothing is read at
- * such a target. A logit of -inf is a class of probability 0 (without a soft cap, which makes it -softcap). A row of
- * nothing but -inf, or with a NaN or (without a soft cap) +inf, has the loss NaN and a gradient of NaN, as in the unfused computation.
+ * A row whose target is ignore_index has the loss 0 and the gradient 0, whatever is in it; its lse is written. Any
+ * other target that is no class (below 0, or cols or more) makes the loss and the gradient of its row NaN; nothing is
+ * read at such a target. A logit of -inf is a class of probability 0 (without a soft cap, which makes it -softcap). A
+ * row of nothing but -inf, or with a NaN or (without a soft cap) +inf, has the loss NaN and a gradient of NaN, as in
+ * the unfused computation.
  */
 #include <fa/fa.h>
 

@@ -45,14 +45,15 @@
  *     size_t    NAME_workspace(const fa_layernorm_args *args);                    bytes that the backward needs
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
- * had neither dropout nor residual. It uses mean and rstd as the forward wrote them if both are given, and recomputes them if
- * not, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL. It needs the workspace
- * for d_gamma and d_beta, and on a GPU for statistics that are not given, and for rows that are longer than a block can hold.
+ * had neither dropout nor residual. If both mean and rstd are given, it uses them as the forward wrote them;
+ * otherwise it recomputes them, for which a GPU reads the rows once more. Each of its results is written if its
+ * pointer is not NULL. It needs the workspace for d_gamma and d_beta, and on a GPU for statistics that are not given,
+ * and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written, and take up to 300 KB of the caller's stack. Results are the same every time, and with any number of threads: there are no
- * atomics. Those of a row do not depend on other rows. Sums over rows are added in an order that depends on their number, on
- * the device, on which matrices are given, and on how they are aligned.
+ * atomics. A row's results do not depend on other rows. Sums over rows are added in an order that depends on their
+ * number, on the device, on which matrices are given, and on how they are aligned.
  *
  * Arithmetic is in fp32; y is computed from the sum before it is rounded. The variance is that about the mean, however far from 0 the mean is.
  * For dropout see fa/philox.h: element (row, col) is

@@ -2,10 +2,10 @@
  * @file math.h
  * @brief Functions of a number for hooks of your own: on every architecture a few instructions, without branches.
  *
- * A score hook, or an activation, runs on every element inside a kernel. Functions of the C library are calls there, which keep a CPU's
- * compiler from using vectors, and so does a choice between floats, by `?:`, fminf() or fmaxf(), of which gcc makes a branch. On a GPU an
- * exact division, expf() or tanhf() is a dozen instructions or more, often with a branch, in front of which the tensor cores' products end.
- * These are not:
+ * A score hook, or an activation, runs on every element inside a kernel. There, functions of the C library are calls,
+ * which keep a CPU's compiler from using vectors; so does a choice between floats by `?:`, fminf() or fmaxf(), of
+ * which gcc makes a branch. On a GPU an exact division, expf() or tanhf() is a dozen instructions or more, often with
+ * a branch, before which the tensor cores' products must end. The functions of this header avoid all that:
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -25,9 +25,10 @@
  * #include <fa/attention.h>
  * @endcode
  *
- * Numbers are fp32. Errors are the largest ones, relative to the result unless it is said; an ulp is a unit in its last place, up to 1.2e-7 of
- * it. A subnormal number, below 2^-126 in size, may count as 0, and a result that would be one may be 0. NaN stays NaN. On the CPU, and on
- * all GPUs, results are the same from call to call, but not those of one the same as those of the other.
+ * Numbers are fp32. Errors are the largest ones, relative to the result unless said otherwise; an ulp is a unit in
+ * the result's last place, up to 1.2e-7 of it. A subnormal number, below 2^-126 in size, may count as 0, and a result
+ * that would be one may be 0. NaN stays NaN. Results are the same from call to call on the CPU, and so they are on
+ * all GPUs, but the CPU's are not the same as a GPU's.
  */
 /* Where arch/math.h includes the C library's header of this name. */
 #if defined(FA_ARCH_MATH_H) && !defined(FA__LOG2_E)

@@ -2,8 +2,8 @@
  * @file mbarrier.h
  * @brief Barriers in shared memory that count arrivals and bytes: where the copies of a tile (fa/tile.h, FA_TMA) complete.
  *
- * A barrier goes through phases. A phase ends when as many arrivals as fa_mbarrier_init() was given have come, and all the
- * bytes that were expected; the next one begins by itself. A waiting thread gives the parity of the phase: 0 for the first,
+ * A barrier goes through phases. A phase ends when as many arrivals have come as fa_mbarrier_init() was told, and all
+ * the expected bytes; the next one begins by itself. A waiting thread gives the parity of the phase: 0 for the first,
  * 1 for the second, 0 for the third. A thread may be one phase behind, not more.
  *
  * @code{.c}

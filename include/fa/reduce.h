@@ -55,8 +55,9 @@
  *     NAME_softmax(max, sum, scale_log2, team, shared)   merges the states of an online softmax: *max becomes the largest
  *                                            and *sum the sum of sums, each times 2^((its max - largest) * scale_log2)
  *
- * Make the team once, before any loop, and pass its address: it counts the reductions. Another one, or a copy, would begin with the half of the
- * shared memory that others still read, and that of a cluster would initialise barriers that are in use.
+ * Make the team once, before any loop, and pass its address: it counts the reductions. A second team,
+ * or a copy, would begin with the half of the shared memory that others still read; a second team of a cluster would
+ * initialise barriers that are in use.
  *
  * All threads of the team call together; all teams within a warp call at once. There is one barrier in the reduction of
  * a block, and none after it: two halves of the shared memory take turns. The blocks of a cluster send each other their

@@ -45,14 +45,15 @@
  *     size_t    NAME_workspace(const fa_rmsnorm_args *args);                    bytes that the backward needs
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
- * had neither dropout nor residual. It uses rstd as the forward wrote it if it is given, and recomputes it if
- * not, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL. It needs the workspace
- * for d_gamma, and on a GPU for an rstd that is not given, and for rows that are longer than a block can hold.
+ * had neither dropout nor residual. An rstd that is given is used as the forward wrote it; otherwise the backward
+ * recomputes it, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL.
+ * It needs the workspace for d_gamma, and on a GPU for an rstd that is not given, and for rows that are longer than a
+ * block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
  * they return when the result is written, and take up to 300 KB of the caller's stack. Results are the same every time, and with any number of threads: there are no
- * atomics. Those of a row do not depend on other rows. d_gamma is added in an order that depends on the number of rows, on
- * the device, on which matrices are given, and on how they are aligned.
+ * atomics. A row's results do not depend on other rows. d_gamma is added in an order that depends on the number of
+ * rows, on the device, on which matrices are given, and on how they are aligned.
  *
  * Arithmetic is in fp32; y is computed from the sum before it is rounded. For dropout see fa/philox.h: element (row, col) is
  * number row * cols + col. A written matrix may be one of those read, with the same stride (y or sum may be x or residual; d_x

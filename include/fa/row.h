@@ -55,8 +55,8 @@
  *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
  *     const float *NAME_weights(w, view, piece, part, row, dtype, missing)   the elements of a row of any type, such as weights
  *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
- *                                            where there is none or `row` is NULL (FA_WHOLE 2: anything where there is no column, and
- *                                            `missing` is 0 or 1)
+ *                                            where there is none or `row` is NULL (FA_WHOLE 2: undefined where there is no column, and
+ *                                            `missing` must be 0 or 1)
  *     NAME_put(view, piece, row, x)          writes x[] to a row of floats that is aligned to 16 bytes and has room for a
  *                                            multiple of 16; for views of such alignment
  *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h); column 0 is element
@@ -80,7 +80,7 @@
  *                                            it reads that (CPU)
  *     NAME_renew(held, none)                 for words in registers: from now on NAME_get() makes floats anew; `none` is a 0 that
  *                                            the compiler does not know (GPU, FA_FRAGMENT)
- *     int64_t NAME_held_pieces(view)         pieces that NAME_get() has of it; FA_FRAGMENT holds FA_PIECES, or one if that is not known
+ *     int64_t NAME_held_pieces(view)         how many pieces of it NAME_get() can be asked for; FA_FRAGMENT holds FA_PIECES, or one if that is not known
  *     int NAME_keeps(view, tensors)          whether to keep the floats of all pieces of `tensors` rows rather than get them again:
  *                                            at most NAME_KEPT pieces
  *

@@ -43,10 +43,11 @@
  *
  * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column),
  * the index of an element in the array: in the product's layout on GPUs, column-major on the CPU, whose vectors run over rows.
- * NAME_update() consists of, in this order, NAME_exceeds(); NAME_raise(); NAME_fade(); NAME_weigh(). On GPUs, whose exponential may
- * overflow, there is NAME_weigh_columns(), too, and weights may be computed before the maximum is looked for, after NAME_begin() or NAME_raise_by():
- * by NAME_weigh(), and then NAME_behind() is asked; or, with FA_WIDE, by NAME_weigh_near() or NAME_weigh_columns_near(), and then NAME_far(),
- * too. If either says yes, NAME_raise(), NAME_fade() and NAME_weigh() follow.
+ * NAME_update() consists of, in this order, NAME_exceeds(); NAME_raise(); NAME_fade(); NAME_weigh(). On GPUs, whose
+ * exponential takes any number and becomes infinite where it overflows, there is NAME_weigh_columns(), too, and after NAME_begin() or NAME_raise_by() weights may
+ * be computed before the maximum is looked for: by NAME_weigh(), after which NAME_behind() is asked; or, with
+ * FA_WIDE, by NAME_weigh_near() or NAME_weigh_columns_near(), after which NAME_far() is asked, too. If either says
+ * yes, NAME_raise(), NAME_fade() and NAME_weigh() follow.
  *
  * All lanes that share rows call together (GPU: whole warps, converged). Nothing else synchronises.
  */
@@ -117,8 +118,9 @@ FA__REQUIRE(0, "FA_OWNERS, the owners of a row, is " FA__STR(FA_OWNERS) ": a pow
 #define FA_OWNERS 1
 #endif
 
-/* For each row: the running maximum, which may be slightly below the largest score so far; the owner's share of the sum
- * of exp2((score - max) * scale); and on a GPU the bits of the score at which `max` may have to change. */
+/* For each row: the running maximum, which may be below the largest score so far, by as much as weights can stand
+ * (FA__STALE_LIMIT, NAME_behind()); the owner's share of the sum of exp2((score - max) * scale); and on a GPU the bits of
+ * the score at which `max` may have to change. */
 typedef struct FA__SM(_state) {
     float max[FA_ROWS], sum[FA_ROWS];
 #if FA__ARCH != FA_CPU
@@ -311,7 +313,7 @@ FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float s
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, FA_WIDE);
 }
 
-#if FA__ARCH != FA_CPU /* where the exponential of any number is one; the CPU's is one up to 2^128 */
+#if FA__ARCH != FA_CPU /* whose exponential takes any number; the CPU's only those below 128 */
 /** The same without FA_WIDE, for callers that ask NAME_far() afterwards and, if it says yes, call NAME_weigh(). */
 FA__FN void FA__SM(_weigh_near)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, 0);

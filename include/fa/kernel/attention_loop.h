@@ -16,11 +16,14 @@
  * (FA__PARTS 1) Q K^T is not split, and the first half's exponentials are not hidden.
  *
  * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded: with one stage
- * before the product, with two (for the next tiles) between the steps of P V. */
+ * before the product, with two (for the next tiles) between the steps of P V.
+ *
+ * FA__AFTERWARDS, FA__KEEP_Q, FA__EARLY_Q, FA__ANEW and others are choices: attention_loop_choices.h has them, with reasons;
+ * attention_tiles.h has FA__COLUMNS and the sizes, attention_hooks.h what begins with FA__MASK or FA__SCORE. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || !FA__IS_HALF)
-#define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || !FA__IS_HALF) /* registers are short */
+#define FA__EAGER (!FA__HAS_MASK || FA__HAS_SCORE || !FA__IS_HALF) /* without NAME_exceeds(): registers are short */
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI)
@@ -69,8 +72,8 @@ enum { /* bytes of a stage */
 #define FA__LOAD(step) \
     FA__LOAD_STEP(step, FA__LOOP(_vtile_load_part), shared->v[stage ^ 1], v_block); \
     FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
-/* How many columns of half a tile go with the steps before `step` of `steps`. With a hook the compiler must see that each has as many, where
- * they do, or it leaves loops over a step's columns rolled, and scores in memory (which took an instance twice the time); without one this
+/* How many columns of half a tile go with the steps before `step` of `steps`. With a hook the compiler must see that all steps have
+ * equally many, where they do, or it leaves loops over a step's columns rolled, and scores in memory (which took an instance twice the time); without one this
  * costs 12 bytes of spills at head dimension 128 under a causal mask. */
 #define FA__SHARE(step, steps) (FA__COLS % (steps) || !FA__HAS_SCORE ? (step) * FA__COLS / (steps) : (step) * (FA__COLS / (steps)))
 
@@ -85,7 +88,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         /* Whether the maximum of a tile that a mask looks at is raised, which is possible once all products before it
          * are done; or only begun, for which registers suffice before sm_90. */
         FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK && !(FA__BEFORE_90 && FA__WIDEST <= 128 && !FA__HAS_SCORE),
-        /* With a hook, too, it is raised wherever the hook is not deferred. So a part found to be behind had its hook deferred, and no mask. */
+        /* With a hook, too, it is raised wherever the hook is not deferred, and then not checked afterwards. So a part found to be
+         * behind had its hook deferred, and no mask. */
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE,
         /* Exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per
          * score, and a register. A bias of halves gains 3 to 6%, a user's hook 1%; before sm_90 a bias of FA_F16 would spill. */
@@ -115,7 +119,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     FA__LOOP(_softmax_init)(&state);
     FA__WITH_COLUMNS(FA__LOOP(_column_state) columns;)
     FA__LOOP(_walk) walk;
-    /* Half types compute separate addresses for it, FA_F32 does not: either way fewer instances spill. */
+    /* Half types compute addresses for it alone (opaque(): the compiler must take `thread` for a new number), FA_F32
+     * does not: either way fewer instances spill. */
     if (FA__EARLY_Q) FA__LOOP(_qtile_load)(&shared->qo.q, view.q, FA__PAIRS ? thread : FA__OP(opaque)(thread));
     FA__LOOP(_walk_start)(&walk, p, box, thread % FA__LANES);
 #if FA__BY_WARPS
@@ -173,7 +178,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__WITH_COLUMNS(FA__LOOP(_ask_columns)(&columns, p, box, tile, thread);)
 
 #if FA__AFTERWARDS
-        if (FA__ANEW) box.batch = at.batch = FA__OP(opaque)(box.batch);
+        if (FA__ANEW) box.batch = at.batch = FA__OP(opaque)(box.batch); /* what follows from it is computed anew */
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_rest) rest[FA__PARTS];
         FA__LOOP(_defer_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
@@ -187,6 +192,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         }
         FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         if (FA__PARTS == 1) FA__LOOP(_vtile_commit)();
+        /* Half 0: its exponentials run between the steps of half 1's Q K^T, where that is a product of its own (two parts).
+         * Half 1: its exponentials run between the steps of half 0's P V. Half 1's P V comes after the loop. A half is
+         * part i, or, where there is one part, FA__COLS columns of it from `first` on. */
         FA__UNROLL
         for (int half = 0; half < 2; half++) {
             const int i = half * (FA__PARTS - 1), first = half * (2 - FA__PARTS) * FA__COLS, part0 = key0 + i * FA__PART_N;
@@ -219,7 +227,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 FA__LOOP(_vtile_commit)();
             }
             FA__UNROLL
-            for (int k = 0; k < half * FA__PV; k++) {
+            for (int k = 0; k < half * FA__PV; k++) { /* in half 1: P V of half 0, whose weights are packed */
                 FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
                 FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV),
                                       FA__NEAR);

@@ -4,7 +4,7 @@
 #if !defined(FA__LOADER)
 #define FA__LOADER FA_BLOCK
 #endif
-#if !defined(FA__WORKER_M) /* queries of a worker, whose threads multiply together */
+#if !defined(FA__WORKER_M) /* queries of a worker: a thread block, on sm_90a a warpgroup, on the CPU a core */
 #define FA__WORKER_M FA_BLOCK_M
 #endif
 #if !defined(FA__PART_N) /* keys whose scores are computed at once */

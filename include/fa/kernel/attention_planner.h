@@ -30,14 +30,14 @@ FA__FN fa__ids FA__LOOP(_ids_of_few)(const FA__PARAMS *p, fa_box box, int first,
     return own;
 }
 
-/* How many tiles _learn() looks at: all that can be remembered, or none if 32 at once are all. */
+/* How many tiles _learn() looks at: all that can be remembered, none if there are at most 32, for which the planner suffices. */
 FA__FN int FA__LOOP(_tiles_learnt)(const FA__PARAMS *p) {
-    const int tiles = fa__min((p->args.seqlen_k - 1) / FA_BLOCK_N + 1, FA__LOOP(_known));
+    const int tiles = fa__min((p->args.seqlen_k - 1) / FA_BLOCK_N + 1, FA__LOOP(_knowable));
     return tiles > FA__LANES ? tiles : 0;
 }
 
-/* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side. Its planner by itself would wait
- * for memory again and again, and all others for it. Of few tiles that takes no longer. */
+/* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side. By itself its planner would wait
+ * for memory again and again, and all others for it. With few tiles it takes no longer, and does so. */
 FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int warp, int lane) {
     enum { FA__WORKERS = FA__LOOP(_threads) / FA__LANES / FA__TEAMS };
     const int tiles = FA__LOOP(_tiles_learnt)(&launch->p);
@@ -77,13 +77,13 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, f
 FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
     const int word = first / FA__LANES, last_tile = (p->args.seqlen_k - 1) / FA_BLOCK_N;
     fa__ids own = {0, 0};
-    if (first < FA__LOOP(_known) && memory->known >> word & 1) return memory->shared->ids[first + lane];
+    if (first < FA__LOOP(_knowable) && memory->known >> word & 1) return memory->shared->ids[first + lane];
     FA__ROLL
     for (int i = 0; i < FA__LANES && first + i <= last_tile; i += FA__LOOP(_at_once)) {
         const fa__ids of = FA__LOOP(_ids_of_few)(p, box, first + i, i, lane);
         if (lane >= i) own = of; /* and what comes later replaces it */
     }
-    if (first < FA__LOOP(_known)) {
+    if (first < FA__LOOP(_knowable)) {
         memory->shared->ids[first + lane] = own;
         memory->known |= 1u << word;
     }
@@ -177,7 +177,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 }
 
-/* Writes the notes, in order: for each query block of the team whose number that is, one for each tile that the mask leaves. */
+/* Writes the notes of a team, in order: for each of its query blocks, one for each tile that the mask leaves. */
 FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int lane) {
     const FA__PARAMS *p = &launch->p;
     FA__LOOP(_course) course = {team, team, 0, 0};

@@ -14,7 +14,7 @@ FA__FN void FA__LOOP(_together)(void) {
     if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
 }
 
-/* Brings the Q of a block to each warpgroup that is done with the one before; at the end passes on that there is none. */
+/* Brings each warpgroup the Q of a block, once it is done with the one before; at the end tells it that there is no more. */
 FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, FA__LOOP(_place) to, int lane) {
     for (int group = 0; group < FA__LOOP(_groups); group++) {
         FA__LOOP(_wait_empty)(shared->of_q[group], to);
@@ -55,7 +55,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
     FA__LOOP(_place) at = {0, 0}, to = {0, 0}, v_to = {0, 0}, q_to = {0, 0};
     FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next, if there is one */
     int blocks = 0, due = -1;
-    int read = -FA_STAGES; /* the note before the last FA_STAGES */
+    int read = -FA_STAGES; /* place of the note whose tile had this buffer of V before; negative: none had it yet */
 #if FA__BIAS_TILES
     FA__LOOP(_place) bias_to = {0, 0};
 #endif

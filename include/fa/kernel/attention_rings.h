@@ -2,7 +2,7 @@
  * each direction, and the notes and blocks by which the planner tells the others what these hold. */
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
-    FA__LOOP(_known) = FA__TEAMS > 1 ? 1024 : 192, /* tiles of keys of which the planner remembers something */
+    FA__LOOP(_knowable) = FA__TEAMS > 1 ? 1024 : 192, /* tiles of keys of which the planner remembers something */
     FA__LOOP(_threads) = 128 * (FA__TEAMS * FA__LOOP(_groups) + 1),
     FA__LOOP(_most) = 227 / FA__TEAMS * 1024, /* bytes of shared memory */
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
@@ -10,7 +10,7 @@ enum {
     FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
     /* Small data: barriers, notes and blocks, 1,132 bytes at most, aligned to 128; columns; what the planner remembers. */
     FA__LOOP(_small) = 1152 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
-                       (FA__REMEMBERS ? FA__LOOP(_known) * (int)sizeof(fa__ids) : 0),
+                       (FA__REMEMBERS ? FA__LOOP(_knowable) * (int)sizeof(fa__ids) : 0),
     /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
 #if FA__BIAS_TILES
@@ -74,7 +74,7 @@ typedef struct FA__LOOP(_shared) {
     int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */
 #endif
 #if FA__REMEMBERS
-    fa__ids ids[FA__LOOP(_known)], of_first_queries;
+    fa__ids ids[FA__LOOP(_knowable)], of_first_queries;
 #endif
 } FA__LOOP(_shared);
 

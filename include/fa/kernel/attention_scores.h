@@ -55,12 +55,12 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     }
 }
 
-/* Whether hooks, in tiles that the mask does not look at, take a worker's queries for existing ones. The compiler then knows how a thread's rows lie
- * to each other: a column of the first one is as far from it as the column eight further on is from the second one, and what a hook makes of
+/* Whether hooks, in tiles that the mask does not look at, rely on all of a worker's queries to exist. The compiler then knows where a thread's rows lie
+ * relative to each other: a column of the first one is as far from it as the column eight further on is from the second one, and what a hook makes of
  * that distance is computed once for both: up to 7% faster. */
-#define FA__ALL_THERE (FA__HOOKED && FA__SCORE_NEEDS != FA__NEED_SOFTCAP && FA__SCORE_NEEDS != FA__NEED_KEY_BIAS && !FA__BY_EIGHT) /* those do not look at queries, or see to those that exist themselves */
-/* Whether that is not so: some of the worker's queries exist and others do not. One that has none takes the last ones of the sequence, if there are
- * as many as it has rows. */
+#define FA__ALL_THERE (FA__HOOKED && FA__SCORE_NEEDS != FA__NEED_SOFTCAP && FA__SCORE_NEEDS != FA__NEED_KEY_BIAS && !FA__BY_EIGHT) /* the others do not look at queries, or clamp them themselves */
+/* Whether they may not, since only some of the worker's queries exist. (A worker without any takes the last ones of the sequence instead, unless there
+ * are fewer than it has rows.) */
 FA__FN int FA__LOOP(_ragged)(fa_box box) {
     const int rows = FA__LOOP(_worker_rows), left = box.queries.end - box.queries.begin;
     return FA__ALL_THERE && ((left > 0 && left < rows) || box.queries.end < rows);
@@ -126,8 +126,8 @@ FA__FN void FA__LOOP(_hide_band)(float *s, const FA__PARAMS *p, fa_box box, int 
 #include <fa/kernel/attention_spans.h>
 
 /* Hook and mask for the scores of FA__PART_N keys from key0 on, each case in code of its own; `masked`: the mask leaves
- * some of them out, or there are keys beyond the end. `whole`, a compile-time constant: hooks take all the worker's queries for existing
- * ones, unless `masked`, which then also means that they are not (FA__ALL_THERE). */
+ * some of them out, or there are keys beyond the end. `whole`, a compile-time constant: unless `masked`, all of the
+ * worker's queries exist, and hooks rely on that (FA__ALL_THERE); `masked` may then also mean that some do not. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int masked,
                               int whole, int thread) {
 #if FA__MASK_NEEDS & (FA__NEED_DOCUMENT | FA__NEED_SPAN)

@@ -94,7 +94,7 @@ typedef struct FA__LOOP(_consumer) {
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
 /* The block that is `back` blocks before the latest, from this warpgroup's first query on. */
-FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
+FA__FN fa_box FA__LOOP(_own_box)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
     fa_range queries = {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)};
@@ -105,7 +105,7 @@ FA__FN fa_box FA__LOOP(_part)(const FA__LOOP(_consumer) * c, int back) {
 
 /* The next tile's note, which is valid once the tile has landed; and taking it, which does not free its place: that is given back with the tile's V. */
 FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
-/* The note if the tile is known to be there. (Without a branch, on either side of which the assembler would stay.) */
+/* The note if the tile is known to be there. (Without a branch, across which the assembler would move nothing.) */
 FA__FN int FA__LOOP(_note_if)(const FA__LOOP(_consumer) * c, int there) {
     return fa_sm90_load_if(c->base + (uint32_t)(offsetof(FA__LOOP(_shared), note) + (size_t)c->next_note * sizeof c->shared->note[0]), there);
 }
@@ -144,7 +144,7 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     FA__LOOP(_take_bias)(c);
 #endif
     if (!FA__HOOKED && !masked) return;
-    const fa_box box = FA__LOOP(_part)(c, 0);
+    const fa_box box = FA__LOOP(_own_box)(c, 0);
     const int key0 = FA__LOOP(_first_key)(c->note);
 #if FA__COLUMNS == FA__NEED_ALIBI
     if (FA__LOOP(_crosses)(c->p, box.queries, key0)) FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, key0, c->thread);
@@ -181,7 +181,7 @@ FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_h
 /* Normalises O of the block before the latest, whose softmax ended in `state`, and writes O and lse. O is rounded
  * first, as a whole, so that writing it takes half the registers. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
-    fa_box box = FA__LOOP(_part)(c, 1);
+    fa_box box = FA__LOOP(_own_box)(c, 1);
     int thread = FA__OP(opaque)(c->thread); /* addresses are recomputed here: they are not worth registers in between */
     float inverse[FA__LOOP(_qk_ROWS)], lse[FA__LOOP(_qk_ROWS)];
     FA__LOOP(_softmax_finish)(state, c->p->scale_log2 * FA__LN_2, inverse, lse);
@@ -249,7 +249,8 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_consumer) * c) {
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] += c->sum[r];
 }
 
-/* Weighs the current tile once more, by its own maximum, since that which it was weighed by was found to be far behind. */
+/* Weighs the current tile once more: the maximum that it was weighed by was too low, and is raised; or it is large, and
+ * weights were computed as if it were not (FA__NEAR); or scores had yet to be capped (FA__CURVED). */
 FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
     float alpha[FA__LOOP(_qk_ROWS)];
 #if FA__CURVED
@@ -272,17 +273,17 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     int leader = c->thread == 0, v_slot = c->current.slot, behind;
     float scale_log2 = c->p->scale_log2, alpha[FA__LOOP(_qk_ROWS)];
     if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
-    FA__LOOP(_softmax_state) before = c->state;
+    FA__LOOP(_softmax_state) before = c->state; /* of O's block: where S' begins another, c->state begins anew */
 
 #if FA__BIAS_TILES
     if (!c->bias_comes)
-        FA__LOOP(_bias_gather)(FA__LOOP(_bias_of_next)(c), c->p, FA__LOOP(_part)(c, 0), FA__LOOP(_first_key)(c->coming), c->thread);
+        FA__LOOP(_bias_gather)(FA__LOOP(_bias_of_next)(c), c->p, FA__LOOP(_own_box)(c, 0), FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     uint32_t q = c->q_places + (uint32_t)(c->q_slot * FA__Q_STEP);
     uint32_t k = c->k_places + (uint32_t)(c->next.slot * FA__K_STEP);
 #if FA__COLUMNS == FA__NEED_ALIBI
     uint32_t columns[FA__LOOP(_qk_ROWS)];
-    if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_part)(c, 0), c->thread);
+    if (last) c->columns = FA__LOOP(_columns_of)(c->p, FA__LOOP(_own_box)(c, 0), c->thread);
     if (!FA__COLUMNS_LATE) FA__LOOP(_columns_at)(columns, &c->columns, FA__LOOP(_first_key)(c->coming), c->thread);
 #endif
     FA__LOOP(_await_turn)(c);
@@ -304,6 +305,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     if (inside || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
     FA__LOOP(_end_turn)(c);
+    /* From here on the current tile is that of S'. Of the one before there are still v_slot, `last` and `before`. */
     c->current = c->next;
     FA__LOOP(_advance)(&c->next, FA_STAGES);
     c->note = c->coming;
@@ -371,6 +373,8 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->q_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_a_place)(&shared->q[group][0], 0));
     c->k_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_b_place)(shared->k));
     c->v_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_pv_b_place)(shared->v));
+    /* As if a block had just ended, its last tile in the place before the first: the first step begins a block like any
+     * other, but as nothing has `begun` it waits for no V, gives none back, and finishes no O. */
     c->current.slot = FA_STAGES - 1, c->current.phase = 1;
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);
@@ -411,13 +415,13 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
             int more = fa_sm90_uniform(shared->block[c->blocks % FA__LOOP(_blocks)].batch) >= 0;
             c->blocks++;
             if (!more) break;
-            c->rough = FA__LOOP(_ragged)(FA__LOOP(_part)(c, 0));
+            c->rough = FA__LOOP(_ragged)(FA__LOOP(_own_box)(c, 0));
             FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
         }
         FA__LOOP(_step)(c, 0, 0, 0);
     }
     if (!FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
-    if (group == 0) FA__LOOP(_await_turn)(c); /* the one that is left over: barriers must be even when a thread block ends */
+    if (group == 0) FA__LOOP(_await_turn)(c); /* the turn left over: at the end of a thread block no arrival may lack its wait */
     /* The last tile's P V. */
     fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
