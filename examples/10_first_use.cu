@@ -1,8 +1,8 @@
 /* 10 first use: the library in place of steps 01 to 09.
  *
  * Define what the instance should be, include fa/attention.h, and there is a function: attn_forward(). It takes any
- * lengths, strides and batch, on this machine: compiled by nvcc it runs on the GPU, compiled as C on the CPU, on
- * all cores.
+ * lengths and batch, and strides in multiples of 16 bytes, on this machine: compiled by nvcc it runs on the GPU,
+ * compiled as C on the CPU, on all cores.
  *
  *     nvcc -O3 -arch=sm_90a -I../include 10_first_use.cu     (or what the GPU is: sm_80, sm_89, sm_100a)
  * or

@@ -2,8 +2,9 @@
  *
  * Gemma 2 (arXiv 2408.00118) keeps its scores within +-cap by cap * tanh(score / cap). The library has it: FA_SCORE
  * fa_softcap. The second instance caps with a function of our own, the softer score / (1 + |score| / cap), which needs no
- * tanh. A hook is the name of a function; its struct is ours too, and fa/math.h has what it may compute with. (Kernels know
- * more of a shipped one: they fold this one's two factors into others.)
+ * tanh. FA_SCORE takes the name of a function; the struct that it reads is ours, too, and fa/math.h has functions that are
+ * fast inside a kernel. (Kernels know more of a shipped hook: of this one they fold the two factors, 1 / cap and cap, into the
+ * scale of the scores and into the factor of the exponent, which are applied in any case.)
  */
 #define NO_MAIN
 #include "10_first_use.cu"

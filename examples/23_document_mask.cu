@@ -17,9 +17,9 @@
 FA_HOOK int packed_keep(const struct pack *u, fa_index at) {
     return (at.key >= u->begin[at.query]) & (at.key <= at.query);
 }
-/* A block of queries and keys: does it hold only visible pairs, or none? Together its queries see all from the
- * first one's document on to the last one itself; all of them see only what lies between the last one's document
- * and the first. */
+/* A block of queries and keys: does it hold only visible pairs, or none? The keys that at least one of its queries sees
+ * go from the beginning of the first query's document to the last query itself. The keys that every one of them sees go
+ * from the beginning of the last query's document to the first query itself. */
 FA_HOOK fa_tile_class packed_tile(const struct pack *u, fa_box box) {
     int first = box.queries.begin, last = box.queries.end - 1;
     if (box.keys.end <= u->begin[first] || box.keys.begin > last) return FA_EMPTY;

@@ -19,7 +19,7 @@
 #define BLOCK_M 64
 #define BLOCK_N 64
 #define PAGE 16 /* tokens */
-#define WARPS 4
+#define WARPS 4 /* the default of FA_WARPS, with which the three headers are instantiated below */
 
 /* The cache of one sequence: a pool of pages, each with PAGE tokens of every head, and the table of this sequence's
  * pages. */

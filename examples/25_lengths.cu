@@ -1,9 +1,9 @@
 /* 25 sequences with lengths of their own: the mask fa_span.
  *
  * A server attends to chunks of many prompts at once: each brings some new queries, and its own cache of keys. Laid end
- * to end, they are one sequence of queries beside one of keys, in which the documents of 23, one position for a query and
- * its key, are not enough. All that a query has to know is where its keys begin and end: two numbers, from which the library
- * also tells which tiles nobody sees, and which all of a block's queries see whole.
+ * to end, they are one sequence of queries beside one of keys. The mask of 23 cannot describe that: there a query and its key
+ * have the same position. All that a query has to know is where its keys begin and end. From these two numbers the library
+ * also finds the tiles that no query of a block sees, and those that all of them see whole.
  */
 #define NO_MAIN
 #include "10_first_use.cu"

@@ -20,7 +20,7 @@
 
 #define EPS 1e-5f
 
-/* x is the input, x2 the gradient d_y; d_x goes to y. Also the root, for the other kernel. */
+/* x is the input, x2 the gradient d_y; d_x goes to y, and rstd to value[], for the other kernel. */
 KERNEL plain_rows_kernel(rows p) {
     SHARED float part[THREADS];
     const uint16_t *x = p.x + BLOCK * p.cols, *d_y = p.x2 + BLOCK * p.cols;

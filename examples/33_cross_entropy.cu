@@ -13,7 +13,7 @@
  *   - So a row need not be kept anywhere: its pieces are read, several at a time, and forgotten. Only reading limits it.
  *   - lse, the logarithm of the sum, is written too: with it the gradient, exp(logit - lse) - [target], needs the logits
  *     once more, and no reduction at all. It may take the logits' place.
- *   - The loss never overflows nor is it log(0): a probability of 1e-50 is 0 in fp32, but its logarithm, -115, is not
+ *   - The loss never overflows, and is never log(0): a probability of 1e-50 is 0 in fp32, but its logarithm, -115, is not
  *     special.
  */
 #include "rows.h"

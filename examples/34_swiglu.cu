@@ -5,9 +5,9 @@
  * No sums: elements do not know of each other. The teaching version is a thread an element, which is nearly all there is to
  * say. What fa/swiglu.h does differently is about having enough reads under way:
  *
- *   - 16 bytes a read, not 2: a warp's request is 512 bytes, and there is an eighth of them.
- *   - Both inputs are asked for before either is used, and as much again behind them.
- *   - One number to compute an element's place from, not a division: rows that lie one behind the other are one long row.
+ *   - 16 bytes a read, not 2: a warp's request is 512 bytes, and there are an eighth as many.
+ *   - A thread asks for 32 bytes of each input before it uses any of them.
+ *   - No division to find an element's place: rows that lie one behind the other are one long row.
  *   - What is read is marked as the last to leave the second-level cache, so that results leave early: here nobody reads them soon.
  *
  * The activation is a hook, a function with its derivative: shipped ones are fa_silu, fa_gelu and fa_relu. The last line checks

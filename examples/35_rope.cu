@@ -8,7 +8,7 @@
  *
  * What fa/rope.h does differently:
  *
- *   - 16 bytes a read: eight neighbouring pairs' first halves, and then their second halves.
+ *   - 16 bytes a read: the first elements of eight neighbouring pairs, and then their second elements.
  *   - Cosines and sines from a table that a model has anyway, and that stays in the caches, as here; without one, angles
  *     in fixed point, in which nothing is lost by leaving out full turns.
  *   - q and k in one launch, of any strides, so that they may lie in one matrix, as they come out of one product.
@@ -18,7 +18,7 @@
 
 enum { HALF = 64, HEAD = 2 * HALF, POSITIONS = 4096 };
 
-/* A row is a token: its first half of the columns are heads of q, the other heads of k. */
+/* A row is a token: the first half of its columns are heads of q, the second half heads of k. */
 KERNEL plain_rope_kernel(rows p) {
     FOR_THREADS(t, THREADS) {
         int64_t i = (int64_t)BLOCK * THREADS + t, pair = i % HALF, head = i / HALF;

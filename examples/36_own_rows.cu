@@ -1,16 +1,16 @@
 /* 36 a fused kernel of your own: softmax of a masked, biased row.
  *
- *     y = softmax(x + bias) over the columns up to the row's last one
+ *     y = softmax(x + bias) over the columns up to the last one that the row sees
  *
  * Whatever a row goes through between being read and being written costs nothing: the reading and the writing take the time.
- * So what is in a program a pass over memory of its own, adding a bias or hiding what a token must not see,
- * belongs into the kernel next to it. With the primitives that fa's own kernels are made of it takes fifteen lines:
+ * So what would otherwise be a pass over memory of its own, such as adding a bias or hiding what a token must not see,
+ * belongs in the kernel before or after it. With the primitives that fa's own kernels are made of it takes fifteen lines:
  *
  *     fa/row.h      rows in registers: who holds which columns; 16 bytes a read, also of odd rows
  *     fa/reduce.h   sums, maxima and softmax states over the threads that share a row
  *
- * The teaching version has a pass that adds and hides, and then calls fa/row_softmax.h. (On the CPU the primitives take what
- * instructions the compiler was told of, fa's own kernels what the processor has: -march=native is fair.)
+ * The teaching version has a pass that adds and hides, and then calls fa/row_softmax.h. (On the CPU the primitives use
+ * only the instructions that the compiler was told of, fa's own kernels all that the processor has: -march=native makes it fair.)
  */
 #include "rows.h"
 

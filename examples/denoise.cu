@@ -5,7 +5,8 @@
  *
  *     out[i] = sum_j w(i, j) pixel[j] / sum_j w(i, j)        w(i, j) = exp(-|patch[i] - patch[j]|^2 / h^2)
  *
- * Take the patches for queries and keys and the pixels for values: that is softmax attention. For
+ * Take the patches for queries and keys and the pixels for values: that is softmax attention. For, with p for patch[i], the
+ * query's, and q for patch[j], the key's:
  *
  *     -|p - q|^2 / h^2  =  (2/h^2) p.q  -  |q|^2 / h^2  -  |p|^2 / h^2
  *
@@ -35,8 +36,9 @@ struct nlm {
     float self; /* added to a pixel's score with itself */
 };
 
-/* A noisy patch differs from a second noisy picture of the same thing by 2 D sigma^2 on average, and from itself by
- * 0, which would give the pixel's own noise most of the weight. So its distance to itself is set to that mean. */
+/* The squared distance of a noisy patch, of D numbers, from a second noisy picture of the same thing is 2 D sigma^2 on
+ * average. From itself it is 0, which would give the pixel's own noise most of the weight. So its squared distance from
+ * itself is set to that mean. */
 FA_HOOK float nlm_self(const struct nlm *u, float score, fa_index at) {
     return score + (at.key == u->first + at.query ? u->self : 0.0f);
 }
@@ -90,6 +92,7 @@ FA_HOOK fa_range nlm_window_queries(const struct nlm *u, fa_box box) {
     return queries;
 }
 
+/* The bias first, then nlm_self(). The chain needs FA_USER_ARGS, and so do the instances, each of which undefines it. */
 #define FA_USER_ARGS struct nlm
 FA_SCORE_CHAIN(nlm_score, fa_key_bias, nlm_self)
 
@@ -124,8 +127,8 @@ static int mirrored(int x, int size) {
     return x;
 }
 
-/* The patches as rows of `dim` floats, and each one's squared length. Around 128: dot products of numbers near 0
- * keep more of their digits, and distances do not care. */
+/* The patches as rows of `dim` floats, and each one's squared length. 128 is subtracted from all numbers: dot products of
+ * numbers near 0 keep more of their digits, and distances stay the same. */
 static void make_patches(image photo, int radius, int dim, float *patches, float *squares) {
     for (int y = 0; y < photo.height; y++)
         for (int x = 0; x < photo.width; x++) {

@@ -47,7 +47,8 @@
 #define BLOCK ((int)blockIdx.x)
 /** The threads of a block do this, then wait for each other: t is the thread. */
 #define FOR_THREADS(t, count) for (int t = (int)threadIdx.x, t##_once = 1; t##_once; t##_once = 0, __syncthreads())
-/** An array with an element for each thread, which keeps it from one FOR_THREADS to the next: x[OWN(t)]. */
+/** The length of a local array in which each thread keeps a value from one FOR_THREADS to the next, at x[OWN(t)]. On a GPU
+ *  every thread has such an array to itself; on the CPU there is one for all threads of the block. */
 #define PER_THREAD(count) 1
 #define OWN(t) 0
 #else
@@ -255,9 +256,10 @@ static UNUSED void reference_row(const problem *p, score_function score, int bat
         for (int d = 0; d < p->head_dim; d++) o[d] += weights[j] / sum * v[(size_t)j * (size_t)p->head_dim + (size_t)d];
 }
 
-/** What rounding may do to a row of outputs, relative to its largest. Outputs are weighted means. In bf16 weights and
- *  outputs are rounded by up to 2^-9 of the power of two above them each, and the outputs of a row may all be small: 2^-6. One key too many or too few
- *  among hundreds is more. fp32 steps only sum in another order: 2e-5. */
+/** What rounding may do to a row of outputs, relative to its largest. Outputs are weighted means. In bf16 each
+ *  weight and each output is rounded by up to 2^-9 of the power of two above it, and the outputs of a row may all be small
+ *  beside the values that they are means of: so 2^-6 is allowed. One key too many or too few among hundreds makes a larger
+ *  difference. fp32 steps only sum in another order: 2e-5. */
 static UNUSED double allowed_error(int dtype) { return dtype == BF16 ? 0x1p-6 : 2e-5; }
 
 /** Runs and compares: the largest error, relative to the largest output of its row, over the first and the last row and
@@ -362,7 +364,8 @@ static UNUSED int skip_main(const char *name) {
     return 0;
 }
 
-/** ladder_main() of the steps that take sm_90a: whether this GPU is one, and they were compiled for it. */
+/** ladder_main() for the steps that need sm_90a. Where this GPU is not of compute capability 9.0, or the step was not
+ *  compiled for sm_90a (`run` is NULL), it only says so. */
 static UNUSED int hopper_main(const char *name, void (*run)(const problem *), const char *previous, void (*run_previous)(const problem *)) {
 #if ON_GPU
     int device, major, minor;

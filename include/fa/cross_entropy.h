@@ -7,7 +7,8 @@
  *     loss = (1 - label_smoothing) (lse - z[target]) + label_smoothing (lse - mean of z) + z_loss lse^2
  *     d_logits = d_loss (exp(z - lse) (1 + 2 z_loss lse) - label_smoothing / cols - (1 - label_smoothing) [col = target]) dz
  *
- * with dz = 1, or 1 - (z / softcap)^2. logits, d_logits: (rows, cols); targets, loss, lse, d_loss: (rows).
+ * with dz = 1, or 1 - (z / softcap)^2 with a soft cap; [col = target] is 1 in the target's column, 0 elsewhere.
+ * logits, d_logits: (rows, cols); targets, loss, lse, d_loss: (rows).
  *
  * (Label smoothing: Szegedy et al., arXiv 1512.00567; z-loss: Chowdhery et al., arXiv 2204.02311; soft cap: Gemma 2, arXiv
  * 2408.00118.)
@@ -79,8 +80,8 @@ typedef struct fa_cross_entropy_args {
     float label_smoothing; /**< the share of the target that is spread over all classes: 0 to 1 */
     int ignore_index;      /**< the target of rows that do not count; 0 means -100 (to leave class 0 out, give its rows -100) */
     float z_loss;          /**< weight of lse^2 in the loss: 0 to 1e30 */
-    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0: they do not. Half
-                                types on a GPU have them to within some 1e-7 of the cap, which is up to 1e4 there */
+    float softcap;         /**< logits become softcap tanh(logits / softcap) first: 1e-30 to 1e30; 0: they do not. With half
+                                types on a GPU the result is off by up to some 1e-7 of the cap, and the cap may be up to 1e4 */
     const float *d_loss;   /**< (rows) read by the backward; NULL: 1 for every row */
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */

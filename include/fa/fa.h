@@ -48,7 +48,8 @@
 #error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a, in CMake CMAKE_CUDA_ARCHITECTURES (nvcc without -arch picks an older one)"
 #endif
 
-/* (-msse2 alone only allows its instructions; and -1 is -mfpmath=both.) */
+/* (-msse2 alone does not make floats use SSE2: __SSE2_MATH__ says whether they do. With -mfpmath=both some use the x87 unit, and
+ * __FLT_EVAL_METHOD__ is -1.) */
 #if (defined(__i386__) || defined(__x86_64__)) && (!defined(__SSE2_MATH__) || __FLT_EVAL_METHOD__ + 0 < 0)
 #error "fa relies on floats that are rounded to float, which the x87 unit does not do: compile with -msse2 -mfpmath=sse"
 #endif
@@ -61,8 +62,8 @@
 #endif
 
 /** @name Data types (values of FA_DTYPE)
- *  No code is 0, as which the preprocessor reads a misspelt name, nor that of another parameter's value (FA_CPU; fa/arch/operand.h):
- *  names that do not exist, or belong elsewhere, are caught.
+ *  None of them is 0, since the preprocessor takes a misspelt name for 0; and none is the value of another parameter
+ *  (FA_CPU; fa/arch/operand.h). So names that do not exist, or belong elsewhere, are caught.
  *  @{ */
 #define FA_F32 1  /**< float. On GPUs: fp32-accurate products of split operands. */
 #define FA_F16 2  /**< IEEE binary16, stored as ::fa_f16. */
@@ -92,9 +93,9 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #else
 #define FA__NOINLINE __noinline__
 #endif
-/* A host function that runs once per call: its compile time matters more than its speed. (With nvcc that is a third of
- * a second per instance. Without any optimisation, gcc would keep those that nothing calls.) */
-#if defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__)
+/* A host function that runs once per call: its compile time matters more than its speed. (That saves a third of a second per instance
+ * with nvcc, and a twentieth to a tenth of the CPU's time. Without any optimisation, gcc would keep those that nothing calls.) */
+#if defined(__GNUC__) && !defined(__clang__)
 #define FA__CALLED static FA_UNUSED __attribute__((FA__NOINLINE, __cold__, __optimize__("Og")))
 #else
 #define FA__CALLED static FA_UNUSED __attribute__((FA__NOINLINE, __cold__))
@@ -165,7 +166,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 /* An error of the instance being defined: its name, then what to write. */
 #define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
 /* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first one is a pointer to the user's type, or
- * to void. For C compilers, which say nothing of other types in a system's directories, where FA__STRICT_BEGIN is without effect; C++ always does. */
+ * to void. For C compilers: they do not report other types where these headers lie in a system's directory, and FA__STRICT_BEGIN has no effect
+ * there. C++ always reports them. */
 #define FA__FUNCTION(result, user, ...) result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1
 /* Those of a number to a number, float or double; then come nothing, or a comma and other parameters. */
 #define FA__FUNCTIONS_OF_NUMBERS(user, ...)                                                               \
@@ -178,8 +180,9 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #else
 #define FA__IS_ONE_OF(hook, ...) _Generic(&hook, __VA_ARGS__, default: 0)
 #endif
-/* Around code that calls hooks: a hook that does not exist, that takes another type of arguments, or that may write the user's
- * struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK that is called for both host and device. */
+/* Around code that calls hooks: between these two such warnings are errors. A hook that does not exist, that takes another type of
+ * arguments, or that may write the user's struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK
+ * that is called for both host and device. */
 #if defined(__NVCC__)
 #define FA__STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20014")
 #define FA__STRICT_END _Pragma("nv_diagnostic pop")
@@ -254,8 +257,8 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
 /* Whether it is made for devices whose blocks have 227 KB. */
 #define FA__AMPLE_SHARED(capability) ((capability) >= 90 && (capability) < 120)
-/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or one
- * without a sign (64U), which would take it from the numbers that it meets. */
+/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or an
+ * unsigned one (64U), which would make the numbers that it meets unsigned, too. */
 #define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0) || -1 - (x + 0) > 0)
 #define FA__AS_A_NUMBER "in parentheses if it is an expression, without a suffix" /* how to write others */
 /* One buffer per thread for the whole program: a weak definition in every file. The linker merges these; across shared

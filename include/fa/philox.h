@@ -34,7 +34,8 @@ typedef struct fa_random4 {
 } fa_random4;
 
 /** @cond PRIVATE */
-/* A round. The multipliers and the key's increments are the paper's (section 4.3): the golden ratio and sqrt(3) - 1. */
+/* A round. The multipliers and the key's increments are the paper's (section 4.3). The increments are the fractions of the golden ratio
+ * and of sqrt(3), times 2^32. */
 #define FA__PHILOX_ROUNDS 10
 #define FA__PHILOX_STEP0 0x9E3779B9u
 #define FA__PHILOX_STEP1 0xBB67AE85u

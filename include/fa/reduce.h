@@ -48,10 +48,10 @@
  *
  *     float NAME_max(x, team, shared)
  *     float NAME_sum(x, team, shared)
- *     NAME_sum2(a, b, team, shared)          *a and *b become two sums
+ *     NAME_sum2(a, b, team, shared)          *a becomes the sum of all threads' *a, *b that of all *b
  *     NAME_moments(count, mean, squares, team, shared)   merges the threads' numbers: *squares / *count is the variance
  *     NAME_lanes_sum(x, team)                the sum over the threads of a warp that are in the team (GPU)
- *     NAME_warps_moments(count, mean, squares, team, shared)   merges the warps' numbers, which all their threads have (GPU)
+ *     NAME_warps_moments(count, mean, squares, team, shared)   the same of the warps', which all threads of a warp must have already (GPU)
  *     NAME_softmax(max, sum, scale_log2, team, shared)   merges the states of an online softmax: *max becomes the largest
  *                                            and *sum the sum of sums, each times 2^((its max - largest) * scale_log2)
  *

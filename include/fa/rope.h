@@ -50,7 +50,7 @@
  * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
  * in fp32, rounded once. Without tables, angles are computed in turns, in 64-bit fixed point, where range reduction loses
  * nothing: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
- * with a rotary_dim of thousands; below 3e-6, of up to 256 elements, where long double is no wider than double).
+ * with a rotary_dim of thousands; below 3e-6, if it is up to 256, where long double is no wider than double).
  */
 #include <fa/fa.h>
 
@@ -93,10 +93,10 @@ typedef struct fa_rope_args {
 /* Angles in turns, as fractions with the point before the highest bit: the bits of a product above it are whole turns. */
 #define FA__ROPE_POWERS 31
 typedef struct fa__rope_angles {
-    uint64_t power[FA__ROPE_POWERS]; /* ratio^(2^i): of the angles of neighbouring pairs, 2^i times */
+    uint64_t power[FA__ROPE_POWERS]; /* ratio^(2^i), where `ratio` is that of the angles of neighbouring pairs */
 } fa__rope_angles;
 
-/* With the bits that fractions have: a double's would be off by 10^-16, and at position 2 * 10^9 by that many times as much. */
+/* In long double, which has all bits of a fraction: a double would be off by 10^-16, and angles at position 2 * 10^9 by that times 2 * 10^9. */
 static inline FA_UNUSED fa__rope_angles fa__rope_angles_of(double base, int rotary_dim) {
     fa__rope_angles a = {{0}};
     for (int i = 0; rotary_dim >> (i + 1); i++) { /* no pair needs more */

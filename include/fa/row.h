@@ -35,7 +35,7 @@
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() allows to be kept as floats (CPU) |
  * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if known (some may be empty); FA_SHARED then always has slots, and FA_FRAGMENT holds all pieces (GPU) |
  * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
- * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 for half types where FA_WHOLE is 2 and FA_PIECES are in registers: weights of floats are then read side by side, too; without NAME_scan (GPU) |
+ * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 for half types where FA_WHOLE is 2 and FA_PIECES are in registers: neighbouring threads' weights, if these are floats, are then neighbouring 16 bytes; there is no NAME_scan then (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
@@ -44,7 +44,7 @@
  *     NAME_LENGTH                            elements of a piece that a thread holds: float x[NAME_LENGTH]
  *     NAME_view NAME_at(row, cols, team)     a row; fa/reduce.h makes the team
  *     NAME_view NAME_like(row, view)         another row whose elements the threads hold as they do those of `view`
- *     int NAME_count(view, piece)            elements of the piece that x[] has: NAME_LENGTH on GPUs
+ *     int NAME_count(view, piece)            elements of the piece that x[] has: NAME_LENGTH on GPUs; on the CPU the row's, up to a multiple of 16
  *     int64_t NAME_col(view, piece, i)       the column of x[i]; below 0, or cols or more: not in the row
  *     int64_t NAME_pieces(view)              pieces that the row takes
  *     NAME_load(x, view, piece, fill)        x[] becomes the piece; elements outside the row become `fill`
@@ -68,8 +68,8 @@
  *
  * and, for rows that are needed more than once,
  *
- *     NAME_held                              holds a row; with FA_SHARED a block needs shared memory for it: NAME_LENGTH elements a thread and
- *                                            piece, for (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces, or FA_PIECES if that is given
+ *     NAME_held                              holds a row; with FA_SHARED in slots, for which a block needs shared memory: NAME_LENGTH elements a thread
+ *                                            and piece, for (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces, or FA_PIECES if that is given
  *     NAME_hold(held, slot0, view, fill)     starts reading the row into slots from `slot0`, a multiple of 16 bytes, on; if that is
  *                                            NULL, leaves it where it is (not with FA_PIECES, all of which are written)
  *     NAME_KNOWN                             1 if FA_PIECES is known: getting a piece again then costs next to nothing (GPU)
@@ -88,7 +88,7 @@
  *
  *     NAME_scan, NAME_scan_of(row, cols, team)   a row; NAME_flight is a piece of it in flight, in NAME_PARTS parts
  *     NAME_scan_begin(flight, scan, fill)    starts reading the first piece; elements outside the row become `fill`
- *     NAME_scan_full(scan), NAME_scan_more(scan)   whether all of the next piece is there (GPU: of this thread's part), and whether any of it is
+ *     NAME_scan_full(scan), NAME_scan_more(scan)   whether all of the next piece is there (GPU: all vectors of this thread), and whether any of it is
  *     NAME_scan_land(x, flight, scan, part, fill)   x[] becomes a part of the piece: NAME_scan_count(scan) elements
  *     NAME_scan_start(flight, scan, part, full, fill)   starts reading that part of the next piece, once the part has landed
  *     NAME_scan_next(flight, scan)           goes on to the next piece, all of whose parts have been started
@@ -169,7 +169,7 @@ typedef struct FA__ROW(_view) {
     int shift;           /* elements of vector 0 that are before the row */
     int width;           /* bytes of an access */
     int whole;           /* known to begin and end on 16-byte boundaries: fa_team (GPU) */
-    int stream;          /* results bypass the caches (CPU); (what is read: `policy`) */
+    int stream;          /* results bypass the caches (CPU); `policy` is set (GPU) */
     uint64_t policy;     /* of what is read: to stay in the L2 cache, or to leave it first (GPU) */
     int thread, threads; /* which of how many */
 } FA__ROW(_view);

@@ -93,7 +93,7 @@ FA_HOOK float fa_key_bias_grad(const void *user, float score, fa_index at) {
 /** @} */
 
 /** Defines the hook `name` that applies f, then g. Goes after FA_USER_ARGS, if there is one.
- *  The derivative of the chain is FA_SCORE_CHAIN_GRAD(name, f, g), for hooks that have one. */
+ *  FA_SCORE_CHAIN_GRAD(name, f, g) defines its derivative, name_grad, if f and g have theirs. */
 #define FA_SCORE_CHAIN(name, f, g)                                                             \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK float name(const FA_USER_ARGS *fa__user, float fa__score, fa_index fa__at) {       \

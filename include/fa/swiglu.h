@@ -122,7 +122,7 @@ FA_HOOK float FA__ROWS(__activation_grad)(const FA__USER_TYPE *fa__user, float f
 
 #define FA__BODY <fa/kernel/swiglu_rows.h>
 #define FA__HELD_FORWARD 2
-#define FA__HELD_BACKWARD 2 /* of three: 32 bytes of each (with 16, 4,096 rows of 1,024 columns take 1 to 2 % longer) */
+#define FA__HELD_BACKWARD 2 /* it holds three: 32 bytes a thread of each (with 16, 4,096 rows of 1,024 columns take 1 to 2 % longer) */
 #define FA__CUT_FORWARD 1
 #define FA__CUT_WHOLE_RESIDENT 16 /* 3 % for 4,096 rows of 1,024 columns */
 #define FA__CUT_BACKWARD 1

@@ -12,8 +12,7 @@
 extern "C" {
 #endif
 
-/* What a source that includes this is compiled for: a simulated GPU, on which every thread takes its time, so that it does less of what is much of
- * the same; or a real one. */
+/* What a source that includes this is compiled for: a simulated GPU, which is slow, so that a suite repeats less there; or a real one. */
 #if defined(TEST_SIMULATOR)
 #define SIMULATED 1
 #else

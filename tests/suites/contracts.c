@@ -1715,6 +1715,27 @@ static void numerics(void) {
     determinism(&holes);
 }
 
+#if !defined(__CUDACC__) && defined(__x86_64__)
+/* FA_CPU_ISA: no more is used than it asks for, unless the compiler was told to assume it. */
+static void instruction_sets_asked_for(void) {
+    static const char *const names[] = {"base", "avx2", "avx512"}, *const schedules[] = {"cpu", "cpu-avx2", "cpu-avx512"};
+    const shape s = shape_plain(1, 1, 1, 64, 64);
+    problem p = fresh(&bf16_window, &s);
+    for (int asked = FA__ISA_BASE; asked <= FA__ISA_AVX512; asked++) {
+        const int most = asked > FA__ISA_NATIVE ? asked : FA__ISA_NATIVE;
+        fa_plan plan;
+        int used = most;
+        setenv("FA_CPU_ISA", names[asked], 1);
+        const fa_status status = p.of.plan(&p.args, &plan);
+        while (used >= FA__ISA_NATIVE && status == FA_OK && strcmp(plan.schedule, schedules[used])) used--;
+        tap_ok(status == FA_OK && used >= FA__ISA_NATIVE, "FA_CPU_ISA=%s, in code for %s or more: the schedule is %s", names[asked], names[FA__ISA_NATIVE],
+               status == FA_OK ? plan.schedule : fa_last_error());
+    }
+    problem_delete(&p);
+    check_instruction_set(0);
+}
+#endif
+
 int main(void) {
     const char *why = NULL;
 #if defined(__CUDACC__)
@@ -1738,6 +1759,9 @@ int main(void) {
         numerics();
     }
     check_instruction_set(0);
+#if !defined(__CUDACC__) && defined(__x86_64__)
+    instruction_sets_asked_for();
+#endif
     hooks_inside();
 #if !defined(TEST_SIMULATOR) /* it would take minutes */
     many_heads();

@@ -5,8 +5,8 @@
  *
  *   FA__ARCH            FA_CPU, 80 or 90
  *   FA__FN              how a function of a kernel is declared
- *   FA__FN_CALLED       the same of one that is long and often named: called on the CPU, whose pieces are long too
- *   FA__TARGET          attribute that lets it use the instructions of the CPU it is compiled for
+ *   FA__FN_CALLED       the same of one that is long and used in many places: on the CPU it is called, not inlined
+ *   FA__TARGET          attribute that lets a function use the instructions of the CPU that it is compiled for
  *   FA__UNROLL          unrolls the next loop, where fragments live in registers
  *   FA__ROLL            keeps it a loop
  *   FA__SHARED_ROWS     lanes that share a row of a fragment (the reduction across owners)

@@ -15,7 +15,8 @@
 /** @cond PRIVATE */
 #define FA__LOG2_E 1.4426950408889634f
 #define FA__LN_2 0.6931471805599453f
-/* A number times a factor, subtracted from exponents: below this in size nothing is lost but what its rounding loses, which goes into a factor. */
+/* An exponent x * scale - offset is computed by one fused operation where offset = base * scale is below this in size: nothing is lost then but
+ * what the rounding of `offset` loses, and a factor of the result makes up for that. */
 #define FA__OFFSET_MOST 1e6f
 
 /* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on it, and
@@ -83,10 +84,10 @@ FA_HOOK float fa__log(float x) { return logf(x); }
 FA_HOOK float fa__log_accurate(float x) { return logf(x); }
 
 /* tanh from that of half of x, n / q with n = x P(x^2) and q = Q(x^2) up to 10 (minimax, 1.1e-8 in tanh(x)): 2 n q / (q^2 +
- * n^2), and beyond 3/4 the same as 1 - (q - n)^2 / (q^2 + n^2), which leaves little of an error of n or q: scores that
- * reach a soft cap differ by little else. The largest error is 4.6 units in the last place (5.5 without fused
- * multiply-add), 2.2 (2.3) from 1 on and 0.75 from 4 on. Bounds, sign, NaN and the choice are dealt with as integers:
- * gcc makes branches of selections between floats, which keep it from vectorising. */
+ * n^2), and beyond 3/4 the same as 1 - (q - n)^2 / (q^2 + n^2), which leaves little of an error of n or q. (Scores
+ * that reach a soft cap are so nearly alike that such errors would outweigh their differences.) The largest error is 4.6
+ * units in the last place (5.5 without fused multiply-add), 2.2 (2.3) from 1 on and 0.75 from 4 on. Bounds, sign, NaN
+ * and the choice are dealt with as integers: gcc makes branches of selections between floats, which keep it from vectorising. */
 FA_HOOK float fa__tanh_accurate(float x) {
     const int32_t most = 0x41200000, small = 0x3F400000; /* 10, where tanh rounds to 1; 3/4 */
     int32_t u = (int32_t)fa__bits(x), size = u & 0x7FFFFFFF, is_nan = -(int32_t)(size > 0x7F800000);
@@ -116,8 +117,8 @@ FA_HOOK float fa__tanh(float x, int dtype) {
     return fa__tanh_accurate(x);
 }
 
-/* Element i of row `row` (an offset in elements) of an array of ints, if it is there; `otherwise`, if not. `known`: it is. `safe`: 4 bytes
- * of memory that may be read. */
+/* Element i of row `row` (an offset in elements) of an array of ints, if the array is there; `otherwise`, if not. `known`: it is certainly
+ * there. `safe`: 4 bytes of memory that may be read. */
 FA_HOOK int fa__load_int_of(const int *array, int64_t row, int i, int there, int known, int otherwise, const void *safe) {
     const int *from = (const int *)((uintptr_t)array + (uintptr_t)(there ? row * 4 : 0)); /* C knows no NULL + 0 */
     return known ? fa__load_int((const int *)fa__row_address(from) + i) : fa__load_int_if(there, from, i, otherwise, safe);

@@ -3,15 +3,15 @@
 #include <fa/arch/cpu/threads.h>
 #include <fa/kernel/attention_tiles.h>
 
-/* Query blocks that share a tile of keys and values, each of so many bytes: more of them save loads and conversions, until their Q and O
- * (128 KB) crowd the L2 cache. */
+/* How many query blocks share a tile of keys and values: 1 to `most`, and no more than fit in `room` bytes, at `bytes` each. More of them
+ * save loads and conversions, until their Q and O (beyond 128 KB) crowd the L2 cache. */
 #define FA__FITTING(bytes, room, most) ((room) / (bytes) < 1 ? 1 : (room) / (bytes) > (most) ? (most) : (room) / (bytes))
 enum { FA__ATTN(__group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4, 131072, 4) };
 #define FA__GROUP FA__ATTN(__group)
 
 /* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a mask takes long to
- * compile. Documents and spans are outlined first, by the smallest and the largest id of these queries, and of these keys, or by what all queries see, once
- * for all tiles that share them. */
+ * compile. For documents the caller finds the smallest and the largest id of the queries, once for all tiles, and of a tile's keys,
+ * once for all blocks of a group; for spans, what any and what all of the queries see, once for all tiles. */
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
 static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
     return fa__document_class(*box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
@@ -55,8 +55,8 @@ FA__REQUIRE(sizeof(FA__ATTN(_cpu_amx_shared)) <= 1 << 20 || sizeof(FA__SHARED) >
             "with AMX the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 #endif
 
-/* What is to be done, and by how many threads: p's blocks are put into groups, as large as leaves every thread a few.
- * The result depends on neither. */
+/* What is to be done, and by how many threads: p's blocks are put into groups, as large as is possible
+ * with four of them or more for every thread. The result depends neither on the groups nor on the number of threads. */
 static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **schedule) {
     const fa_attention_args *a = &p->args;
     int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;

@@ -5,7 +5,7 @@
  * L1 cache between its product, the softmax and the next product. A core computes as it loads: there is
  * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
 
-#define FA__WIDE 1
+#define FA__WIDE 1 /* finite scores of any size (fa/softmax.h, FA_WIDE) */
 #include <fa/kernel/attention_parts.h>
 
 /* A block of queries. */
@@ -15,6 +15,8 @@ typedef struct FA__LOOP(_rows) {
     FA__LOOP(_softmax_state) state;
 } FA__LOOP(_rows);
 
+/* What a core works on, on its thread's stack: a tile that the blocks of a group share, the scores and weights of the one block that meets
+ * it at the moment, and the blocks themselves. Threads share none of it. */
 typedef struct FA__LOOP(_shared) {
     FA__LOOP(_ktile_tile) k;
     FA__LOOP(_vtile_tile) v;
@@ -26,8 +28,9 @@ typedef struct FA__LOOP(_shared) {
 /* ---- scores: hook, mask and the end of the sequence ---- */
 
 #if FA__HAS_MASK || FA__HAS_SCORE
-/* Rows `first` to `end` of the block; at.query, at.key and at.distance are set here. Hooks see neither a query nor a
- * key beyond the end. */
+/* Applies the score hook, if `hooked`, and then the mask, if `masked`, to rows `first` to `end` - 1 of the block's scores; at.query,
+ * at.key and at.distance are set here. Hooks see neither a query nor a key beyond the end. `few`: rows that are left over, or those of the
+ * last tile. */
 FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end,
                                    int hooked, int masked, int few) {
     int cols = box.keys.end - box.keys.begin;
@@ -67,7 +70,8 @@ FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
             __builtin_prefetch(bias + row * a->bias_stride_query + key, 0, 2);
 }
 
-/* The hook fa_bias for whole vectors of rows: rows of the bias lie across them, so that a loop over the hook would gather. */
+/* The hook fa_bias for whole vectors of rows. A vector has the scores of one key and several queries, but neighbours in memory are the
+ * biases of one query: a loop over the hook would gather them one by one, so here pieces of the bias are transposed. */
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
     enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__PIECE = FA_BLOCK_N <= 64 ? FA_BLOCK_N : FA_BLOCK_N % 64 ? 16 : 64 }; /* columns at once */
     const fa_attention_args *a = &p->args;
@@ -175,7 +179,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     fa__spans of_queries[FA__GROUP];
     for (int i = 0; i < blocks; i++)
         if (tiles.begin < tiles.end) of_queries[i] = fa__spans_of(fa__span_rows_of(box), FA__LOOP(_block)(box, i).queries);
-#elif FA__MASK_IS_OWN /* whose class of a tile may not tell what its keys do */
+#elif FA__MASK_IS_OWN /* whose NAME_tile() need not know what its NAME_keys() leaves out */
     fa_range seen[FA__GROUP];
     for (int i = 0; i < blocks; i++) seen[i] = FA__ATTN(__keys)(p, FA__LOOP(_block)(box, i));
 #endif
@@ -224,7 +228,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 /* A thread's share of the work. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
     const FA__PARAMS p =
-        *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers keep out of loops over hooks */
+        *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers may load before a loop over hooks, not in it */
     FA__LOOP(_shared) shared;
 #if defined(FA__AMX)
     fa_cpu_amx_begin();

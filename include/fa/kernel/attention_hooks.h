@@ -12,7 +12,7 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__HAS_MASK 1
 #define FA__MASK_NEEDS FA__SHIPPED_NEEDS(FA_MASK)
 #define FA__MASK_IS_BAND FA__IS_BAND(FA_MASK)
-#define FA__MASK_IS_OWN (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) /* the user's */
+#define FA__MASK_IS_OWN (!FA__MASK_NEEDS && !FA__MASK_IS_BAND) /* the user's, or one that combines others */
 #else
 #define FA__HAS_MASK 0
 #define FA__MASK_NEEDS 0
@@ -56,7 +56,7 @@ FA__REQUIRE(!FA__KEEP_FITS ||
 #if FA__HAS_SCORE
 FA__REQUIRE(FA__IS_ONE_OF(FA_SCORE, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, , fa_index)),
             "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to");
-/* The only call of the hook: elsewhere a name of the library's may hide it. */
+/* The only call of the hook. Elsewhere a parameter or a variable of the library may have the hook's name, and hide it. */
 FA_HOOK float FA__ATTN(__score)(const FA__USER_TYPE *fa__user, float fa__score, fa_index fa__at) {
     return FA_SCORE(fa__user, fa__score, fa__at);
 }

@@ -2,11 +2,11 @@
  * blocks: static, computed from the number of the team; or, where a mask reads memory and the user gives a workspace, dynamic,
  * by a counter in it. */
 
-/* Without a mask all query blocks take equally long, and are dealt to the teams in turn. So they are under a
- * mask that leaves each about as much, a window, documents or spans, but in rounds that go forwards and backwards alternately,
- * neighbours at the same time. Under other masks later blocks mostly take longer, as under a causal one. There a team
- * takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads follow each other, so
- * that neighbours share K and V in the cache. The last heads, about a round of pairs, are dealt out as single blocks, the
+/* Without a mask all query blocks take equally long, and are dealt to the teams in turn. So they are,
+ * too, under a mask that leaves each of them about as much (a window, documents, spans), but in rounds that go forwards and
+ * backwards alternately, with neighbours at the same time. Under other masks later blocks mostly take longer, as under a
+ * causal one. There a team takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads
+ * follow each other, so that neighbours share K and V in the cache. The last heads, about a round of pairs, are dealt out as single blocks, the
  * longest first, forwards and backwards alternately. That comes within 1% of an even share in most of what the benchmark
  * times (3% at worst) without a counter in memory. All blocks are dealt out singly where many see
  * nothing (causal queries before the first key): their pairs differ. Each team gets one block at least: there are no more
@@ -24,6 +24,8 @@ typedef struct FA__LOOP(_order) {
 enum { FA__LOOP(_alike), FA__LOOP(_paired), FA__LOOP(_uneven) }; /* how long blocks take */
 #define FA__ALL_ALIKE (FA__MASK_NEEDS & (FA__NEED_DOCUMENT | FA__NEED_SPAN)) /* known at compile time */
 
+/* How long blocks take. Under a band, by the keys that it leaves to up to 64 of them, and a tile more: alike if half of these take at least
+ * 7/8 of the longest; uneven if the longest takes more than 9/4 of their mean. */
 static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
 #if FA__MASK_IS_BAND
     enum { FA__SAMPLES = 64 };
@@ -48,7 +50,8 @@ FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *
     order->teams = teams;
     order->even = spread == FA__LOOP(_alike);
     order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
-    /* A little less than a pair of single blocks a team, so that none gets two of the longest; a little more where a head has too many for that. */
+    /* Heads dealt out singly: a little less than two blocks for each team, so that none gets two of the longest; a little more where a head
+     * has too many blocks for that. */
     order->rest_heads = (teams - 1) / order->pairs;
     if (order->rest_heads * order->pairs * 12 < teams * 11) order->rest_heads = (teams + order->pairs - 1) / order->pairs;
     if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;

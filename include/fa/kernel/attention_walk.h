@@ -30,7 +30,8 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
     walk->masked = 0;
 }
 
-/* The order of the tiles: ascending; or from the diagonal back to the first, and then those beyond the diagonal. */
+/* The order of the tiles: ascending; or, where the schedule has FA__LINES (with ALiBi), from the diagonal back to the first, and then those
+ * beyond the diagonal. */
 FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
     return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
 }

@@ -1,9 +1,10 @@
 /* attention_walk_loop.h: which tile comes next in the schedule for every GPU. All threads of a block classify tiles together. */
 #include <fa/kernel/attention_walk.h>
 
-/* As many tiles are classified at once as there are threads; those of a band one by one, where that saves registers;
- * the first ones of documents by warps whose lanes look at ids together, and eight times as many: registers suffice for
- * that where O is narrow, with two stages (but not before sm_90 with a bias at 128). */
+/* As many tiles are classified at once as there are threads, with two exceptions. Those of a band are classified one by
+ * one where that saves registers. The first ones of documents, eight times as many as there are threads, are classified
+ * by warps whose lanes look at ids together: registers suffice for that where O is narrow, with two stages (but not
+ * before sm_90 with a bias at 128). */
 #define FA__WORDS (FA__MASK_NEEDS & FA__NEED_DOCUMENT && FA__IS_HALF && FA__WIDEST <= 192 ? 8 * FA_WARPS : FA_WARPS)
 #define FA__BY_WARPS                             \
     (FA__WORDS > FA_WARPS && FA__STAGES == 2 && \
@@ -67,7 +68,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
                                 int thread) {
 #if FA__JUDGES_MANY
     while (!walk->visit) {
-#if FA__ANEW /* what was known of the walk besides the next tiles, and its diagonal, is recomputed, too */
+#if FA__ANEW /* of the walk only the next tiles and the diagonal have been kept: the rest is recomputed, too */
         FA__LOOP(_walk) start;
         box = FA__LOOP(_box_anew)(p);
         FA__LOOP(_walk_start)(&start, p, box, thread % FA__LANES);

@@ -9,8 +9,8 @@
 #endif
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
-/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z; and how
- * large it was at most times log2(e), in size; on the CPU *far of rows_near.h. */
+/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z. `far`:
+ * how large that largest, times log2(e), ever was in size; on the CPU it is *far of rows_near.h instead. */
 typedef struct FA__LOOP(_seen) {
     float max, sum, total, far;
 } FA__LOOP(_seen);
@@ -139,7 +139,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     if (smoothing > 0.0f) total = FA__LOOP(_reduce_sum)(total, team, place->shared);
 
     if (there && team->thread == 0) {
-        /* Not lse - z: of large numbers their difference is exact, and their sum with the logarithm is rounded. */
+        /* Not lse - z: where numbers are large, max - z is exact, while lse, max plus the logarithm, is rounded. */
         const int hit = target >= 0 && target < cols, ignored = target == p->ignore;
         float log_sum = fa__log_accurate(sum), lse = max + log_sum, loss, at_target = hit ? FA__LOOP(_row_late)(picked) : NAN;
         if (cap > 0.0f) at_target = fa__soft_cap(at_target, cap, p->cap_inverse, FA_DTYPE);

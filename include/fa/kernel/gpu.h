@@ -157,7 +157,7 @@ FA__CALLED fa_status fa__fit_shared(const char *name, const void *kernel, size_t
     }
     return fa__check_shared(name, *shared_bytes, most);
 }
-/* The same without clusters, once this is known. */
+/* fa__launch_blocks() without clusters, if what the kernel needs fits. */
 FA__CALLED fa_status fa__launch(const char *name, const void *kernel, unsigned blocks, int threads, size_t shared_bytes,
                                 size_t less_bytes, void *params, fa_stream stream) {
     const fa_status status = fa__fit_shared(name, kernel, &shared_bytes, less_bytes);

@@ -52,7 +52,8 @@ FA_HOOK int fa__spans_class(fa__spans of, fa_range keys) {
 }
 /* Whether a query with this span sees one of some keys. */
 FA_HOOK int fa__span_meets(fa_range span, fa_range keys) { return fa__max(span.begin, keys.begin) < fa__min(span.end, keys.end); }
-/* The class of a box by all of its queries, from both ends: those in the middle seldom see what neither the first nor the last do. */
+/* The class of a box by all of its queries, from both ends: those in the middle seldom see a key of it if neither the
+ * first nor the last does. */
 FA_HOOK fa_tile_class fa__span_class(fa_box box, fa__spans spans) {
     const int of = fa__spans_class(spans, box.keys);
     const fa__span_rows rows = fa__span_rows_of(box);

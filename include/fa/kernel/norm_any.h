@@ -5,7 +5,7 @@
  * loops, and there only once: few rows take this way, but it is compiled with every instance. */
 enum { FA__LOOP(_VECTOR) = 16 / (int)sizeof(FA__ELEMENT) };
 
-/* The threads of a block that share a row. */
+/* The threads of a team that are in this block, and so have its shared memory in common. */
 typedef struct FA__LOOP(_crew) {
     int thread, threads;
 } FA__LOOP(_crew);
@@ -20,7 +20,8 @@ FA__FN void FA__LOOP(_meet)(const FA__LOOP(_crew) * c) {
     else fa_sm80_warp_barrier();
 }
 
-/* Some columns of a row: where they begin in memory, in bytes from a boundary of 16 bytes, and where they end. */
+/* Some columns of a row: where they begin in memory, `phase` bytes behind a boundary of 16 bytes, and end, `bytes` behind it; `careful`: fewer
+ * than 16 elements of the matrix may lie behind the row. */
 typedef struct FA__LOOP(_span) {
     char *from; /* the boundary */
     int phase, bytes, careful;
@@ -41,8 +42,8 @@ FA__FN void FA__LOOP(_copy)(void *to, const void *from, int at, int end) {
     FA__ROLL
     for (; at < end; at += (int)sizeof(FA__ELEMENT)) *(FA__ELEMENT *)((char *)to + at) = *(const FA__ELEMENT *)((const char *)from + at);
 }
-/* Starts copying them. The copy of the last vector ends where they do; but not in the last rows of a matrix, where
- * compute-sanitizer would see all 16 bytes read: there its elements are copied one by one. */
+/* Starts copying them. The copy of the last vector reads no further than they go, but compute-sanitizer takes it for a read of all 16
+ * bytes: so in the last rows of a matrix (`careful`) its elements are copied one by one. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uint64_t policy, const FA__LOOP(_crew) * c) {
     FA__ROLL
     for (int at = 16 * c->thread; at < s->bytes; at += 16 * c->threads) {
@@ -232,8 +233,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             } else if (look == FA__MEAN || first_pass) {
                 mean = all;
             }
-            /* After the first look, what of the squares is only the distance of the threads' means from those of their first vectors; negative
-             * if that is most of them: then this row is looked at again, and so are those in the same warp. */
+            /* After the first look, rstd is what of the squares is only the distance of the threads' means from those of their first vectors.
+             * After the second it is 1 / sqrt(variance + eps), but negative if that distance was more than the rest: then this row is looked
+             * at again, and so are those in the same warp. */
             const int doubtful = known && rstd > all_squares;
             rstd = first_pass || look == FA__MEAN ? all_squares : fa__rsqrt(all_squares + p->eps);
             if (doubtful) rstd = -rstd;

@@ -100,7 +100,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     float mean[FA__ABREAST], rstd[FA__ABREAST], shift[FA__ABREAST];
 #if FA__CENTERED
     float number = FA__LOOP(_numbers)(p, team), off[FA__ABREAST];
-    const int exact = FA__IS_HALF && plain; /* sums of equal halves are: then a mean that is divided exactly leaves nothing of them; else what it is off by is found out */
+    const int exact = FA__IS_HALF && plain; /* sums of equal halves are: an exactly divided mean then leaves 0 of each; else what the mean is off by is found below */
     const float share = number > 0.0f ? fa__reciprocal(number) : 0.0f;
     const int mine = p->rows.rounds + (team->thread < p->rows.rest); /* vectors, which are the first */
     FA__UNROLL

@@ -11,8 +11,8 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
  * A row is read twice, and stays as it is in memory: halves take half the room of floats in caches, and are widened again in
  * less time than floats are stored and loaded. */
 
-/* The sums of all s - pivot and of their squares: of 16 elements they are near the mean if rows are anything like what norms are
- * made for. */
+/* The sums of all s - pivot and of their squares. The pivot is at first the mean of the first 16 elements, nearly, which is near that of all
+ * if rows are anything like what norms are made for. */
 FA__FN_CALLED void FA__LOOP(_see)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
@@ -68,7 +68,7 @@ FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, c
     }
     pivot = FA__LOOP(_row__coarse)(FA__LOOP(_reduce__join)(first, 0) / (float)some);
     for (int again = 0; again < 2; again++) { /* once more, about the mean, where most of the squares come from the pivot's distance to it */
-        if (!(fabsf(pivot) < INFINITY)) pivot = 0.0f; /* a row that begins with an infinity has a mean */
+        if (!(fabsf(pivot) < INFINITY)) pivot = 0.0f; /* the mean of a row that begins with an infinity is infinite, not NaN */
         FA__LOOP(_see)(&sum, &squares, x, r, cols, pivot);
         const float off = sum * p->inverse_cols, lost = sum * off;
         f->mean = pivot + off;
@@ -108,7 +108,7 @@ FA__FN void FA__LOOP(_normal_block)(FA__ELEMENT *y, FA__ELEMENT *sum, int sums, 
     for (int j = 0; j < FA__VECTORS; j++) s[j] = FA__LOOP(_normal_of)(s[j], mean, rstd, gamma + j * FA__FLOATS, beta + j * FA__FLOATS);
     FA__LOOP(_row__bring_back)(y, s, streamed, by_unit);
 }
-/* Results of `real` columns. What is neither x nor y may be NULL. */
+/* Results of `real` columns. `sum` and `r` may be NULL. */
 FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
                                      const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };

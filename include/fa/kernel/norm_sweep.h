@@ -74,7 +74,7 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
     }
 }
 
-/* Adds a row that is there to the sums of columns, and finds its means of w and w n. */
+/* Adds a row, which has arrived in its slots, to the sums of columns, and finds its means of w and w n. */
 FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slot0, fa_team *team, fa__shares *shares,
                               float4 *kept, float *sums, float *n_kept, float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };

@@ -1,8 +1,8 @@
 /* rope_rows.h: some heads of a token, rotated: a team computes or reads its angles once, and takes heads two at a time.
  *
- * A thread holds the same columns of the first half of a head and of its second half. In halves these are pairs; where
- * pairs are neighbours, each half has its own, and of angles there are as many. Rotating back is rotating by the negated
- * angles, by the same function. */
+ * A thread holds the same columns of the first half of a head and of its second half. Unless pairs are
+ * neighbours, these are the first and the second elements of its pairs. Where they are neighbours, it has pairs in each half, and as many
+ * angles in all. Rotating back is rotating by the negated angles, by the same function. */
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* Whether the tables have that row. */

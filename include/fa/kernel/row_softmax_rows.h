@@ -2,7 +2,9 @@
  *
  * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(x - largest) (Milakov and
  * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
- * exponentials then, each relative to the running maximum of its time, and one factor corrects them. */
+ * exponentials then, each piece relative to the running maximum of its time, which one factor for each piece corrects.
+ *
+ * FA__LOOP(_row_...) are functions of fa/row.h, FA__LOOP(_reduce_...) of fa/reduce.h: kernel/rows_run.h. */
 
 /* Updates the running maximum with some more elements, and rescales the sum of exponentials to it; returns what they are now relative to. */
 FA__FN float FA__LOOP(__rise)(float *max, float *sum, const float *x, int count, float scale_log2) {

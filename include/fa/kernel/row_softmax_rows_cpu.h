@@ -11,7 +11,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)((const FA__ELEMENT *)p->x.data + row * p->x.stride_row, p->rows.cols, team);
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row, &in);
     const int64_t pieces = FA__LOOP(_row_held_pieces)(&in);
-    const int64_t keeps = p->log && !FA__LOOP(_row_COSTLY) ? 0 : place->keeps; /* of a logarithm floats, where they are not at hand */
+    const int64_t keeps = p->log && !FA__LOOP(_row_COSTLY) ? 0 : place->keeps; /* of a logarithm x as floats, only where x is costly to widen again */
     if (p->rows.stream) FA__LOOP(_row_stream)(&out);
     FA__LOOP(_row_hold)(&held, NULL, &in, -INFINITY);
     float max = -INFINITY, sum = 0.0f, factor = 1.0f;

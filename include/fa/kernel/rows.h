@@ -24,7 +24,7 @@ typedef struct fa__rows {
     uint64_t policy;    /* cache policy of what is read: to stay in the L2 cache, or to leave it first (GPU) */
     int64_t rows, cols;
     int64_t bytes;      /* of a matrix, if that is not rows * cols; else 0 (GPU) */
-    int even;           /* rows of all matrices begin at multiples of 16 bytes, and all segments are equally long (GPU) */
+    int even;           /* rows of all matrices begin at multiples of 16 bytes; segments are equally long; rows of norms are of whole vectors (GPU) */
     int whole;          /* even, and rows are of whole vectors of 16 bytes; of segments, also fill what their teams hold, unless FA__CUT_PARTIAL (GPU) */
     int slot_bytes;     /* of shared memory in a block, or a team of norm_any.h, for each tensor that is held; 0: they are read again (GPU) */
     int chunk;          /* columns of a row that a block has in its slots at a time (norm_any.h) */
@@ -39,14 +39,15 @@ typedef struct fa__rows {
 #define FA__ROWS_FORWARD 1
 #define FA__ROWS_BACKWARD 2
 
-/* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker adds up those of the rows that it takes,
- * in an order that depends on the sizes, the device, and which matrices there are and where, and in the end those of all workers are added. */
+/* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker, a block or a work item of the CPU, adds up those of
+ * the rows that it takes, in an order that depends on the sizes, the device, and which matrices there are and where; in the end those of all
+ * workers are added. */
 typedef struct fa__sums {
     int count;        /* FA__SUMS */
     int wanted;       /* by anybody */
     float *partial;   /* (workers, count, pitch), in the workspace; NULL if they are not wanted */
     int64_t pitch;    /* floats; a multiple of 16 */
-    int64_t workers;  /* that a row or a segment has */
+    int64_t workers;  /* among which the rows are divided; if these have several segments, so many for each segment */
     int64_t segments; /* of a row, which share nothing but what is found out about all of it before; 1: rows are whole */
     int64_t length;   /* columns of a segment */
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */

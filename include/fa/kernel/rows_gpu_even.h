@@ -2,7 +2,7 @@
  * bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT should fit in a multiprocessor; with FA__MIXED also for rows that are more than
  * plain. FA_VECTOR and FA__ABREAST as in rows_parts.h.
  *
- * A block has 1 KB of y or more, so that there are never more blocks than a launch may have: no loop over rows. */
+ * A block has 1 KB of y or more, so that there are never more blocks than a launch may have (2^31, for 2 TB): no loop over rows. */
 #define FA__DIRECTIONS FA__ROWS_FORWARD
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1

@@ -31,11 +31,11 @@
 #define FA__RESIDENT 3
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows of halves with two weights of floats, which have more bytes than they: the L1 cache has much to deliver. In the
- * longest rows a thread has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % for
- * 16k columns; but 5 to 18 % less for rows that leave some threads without work). Of short ones it has two rows at a
- * time (5 % for 4,096 rows of 1,024, where many take 1 % longer; 18 % for as many of 2,048; but many rows that leave
- * threads of two warps without work take up to 21 % longer). */
+/* Rows of halves with two weights of floats, which have more bytes than the rows: the L1 cache has much to deliver. In the
+ * longest rows a thread has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % faster for
+ * 16k columns, but 5 to 18 % slower for rows that leave some threads without work). Of short ones it has two rows at a time:
+ * 5 % faster for 4,096 rows of 1,024 columns, but 1 % slower for many such rows; 18 % faster for 4,096 rows of 2,048, but up to
+ * 21 % slower for many rows that leave threads of two warps without work. */
 #define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && FA__IS_HALF)
 #define FA__LONG_BYTES (22 * 1024)
 #define FA__PAIR_BYTES 1024
@@ -141,9 +141,9 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
     const int few = fa__rows_policy(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
     const struct {
         const void *kernel;
-        int bytes, vector, most, plain; /* of a thread; of a vector; threads; */
-        int64_t least;                  /* bytes of a row; */
-        int few, abreast;               /* only if rows are few, where results are the same in each bit; rows that a team has */
+        int bytes, vector, most, plain; /* bytes of a thread; of a vector; threads of a team at most; only plain rows */
+        int64_t least;                  /* bytes of a row at least */
+        int few, abreast;               /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
     } ways[] = {
 #if FA__HEAVY
         {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2},
@@ -162,7 +162,8 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         const int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
         if (needed > ways[i].most || row < ways[i].least || ways[i].plain > p->plain || ways[i].few > few) continue;
-        /* Blocks of 4 KB of many rows of 1,024, or of four tensors, are 1 to 3 % faster; of few rows of two, 1 to 3 % slower. */
+        /* Blocks of 64 threads, 4 KB, are 1 to 3 % faster than of 256 for many rows (of 1,024 columns), or for four tensors; for few rows
+         * of two tensors they are 1 to 3 % slower. */
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 || !p->plain ? 64 : 256);
         const int vectors = (int)(row / ways[i].vector);
         p->rows.rounds = vectors / p->rows.threads;
@@ -188,7 +189,7 @@ FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream)
     return FA__ROWS(__run_forward)(&forward, FA__ROWS_CALL(1), stream);
 }
 
-/* A first pass over rows that are swept by segments. */
+/* The first pass over rows that are swept by segments: finds their means of w and of w n. */
 FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream stream) {
     FA__PARAMS first = *p;
     first.x = p->sum;

@@ -44,7 +44,7 @@
 #define FA__ONCE_THREADS 1024
 
 /* From so many bytes on caches hold little of a matrix: what is read of it is evicted last, so that results are written
- * to memory early. On an H200 most kernels are 1 to 4 % faster for it. Smaller ones would be, too (8 MB by 3 to 8 %),
+ * to memory early. On an H200 most kernels are 1 to 4 % faster for it. With smaller matrices they would be, too (8 MB: 3 to 8 %),
  * but data that nobody reads again would then displace what others read soon. */
 #define FA__STREAM_BYTES ((int64_t)128 << 20)
 
@@ -54,7 +54,7 @@
 #define FA__LEAVE_BYTES ((int64_t)16 << 20)
 #define FA__LEAVE_ROW_BYTES (16 * 1024) /* a longer one may be read twice, for want of shared memory */
 
-/* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether rows are few. */
+/* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether the matrix is below FA__STREAM_BYTES. */
 static inline FA_UNUSED int fa__rows_policy(fa__rows *r, int element_bytes, int again) {
     const int64_t row = r->cols * element_bytes, bytes = r->bytes > 0 ? r->bytes : r->rows * row;
     const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
@@ -80,8 +80,8 @@ static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int blo
     r->blocks = 1;
     r->slot_bytes = 0;
 }
-/* Whether a team of at most `most` threads holds a row in registers, `bytes` per thread; and its size, if so, and whether it is whole: of
- * whole vectors, and `full` if that is asked for. */
+/* Whether a team of at most `most` threads holds a row in registers, `bytes` per thread. If so, sets the team's size, and whether rows
+ * are whole: of whole vectors, and, if `full`, filling every team of every block. */
 static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most, int full) {
     int64_t needed = (fa__row_vectors(r->cols, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;

@@ -1,7 +1,7 @@
 /* rows_near.h: exponentials of a piece of a row relative to a number near its largest, straight from memory (CPU).
  * Every pass over a piece costs time there, one that looks for the largest, too: so weights are relative to what was
- * the largest of some piece before, unless a much larger one comes. Where exponentials become infinite, as they do in
- * AVX-512, their sum shows that, and nobody looks for it. One fused operation, where there is one, comes before an
+ * the largest of some piece before, unless a much larger one comes. Where exponentials of large numbers become infinite,
+ * as they do in AVX-512, their sum shows it, and nobody looks for the largest. One fused operation, where there is one, comes before an
  * exponential; what the rounding of `offset` loses is in a factor. */
 
 #define FA__NEAR_MUCH 1e7f

@@ -1,6 +1,6 @@
-/* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes FA_COLS and
- * FA_THREADS, FA_HOLD, FA_PIECES, FA_BLOCKS, FA__DIRECTIONS, which of the row functions are needed (default: both), FA__EVEN, whether rows
- * are of whole vectors (FA_WHOLE 2) that are held in pieces of one (default: 0; GPU), and FA__ABREAST, how many of these a team has at a
+/* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes parameters of
+ * fa/row.h and fa/reduce.h, and three of its own. FA__DIRECTIONS: which row functions are needed (default: both). FA__EVEN: whether rows are
+ * of whole vectors (FA_WHOLE 2), and a piece is one for each thread (default: 0; GPU). FA__ABREAST: how many of such rows a team has at a
  * time (default: 1). */
 #if !defined(FA__EVEN)
 #define FA__EVEN 0

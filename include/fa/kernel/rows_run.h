@@ -7,8 +7,8 @@
  *   FA__BODY              the file that defines, with names FA__LOOP(x), what is to be done to a row:
  *                         _forward(p, row, team, place) and _backward(p, row, team, place)
  *   FA__ONE_DIRECTION     optional: 1 if there is only a _forward, which serves both; what is said of the backward below does not apply
- *   FA__HELD_FORWARD      tensors that a row function holds because it needs them more than once, and the same of the
- *   FA__HELD_BACKWARD     backward
+ *   FA__HELD_FORWARD      tensors of a row that the forward holds (NAME_hold() of fa/row.h), among which what a thread reads
+ *   FA__HELD_BACKWARD     at a time is divided; and the same of the backward
  *   FA__ONCE_FORWARD      optional: 1 if the forward reads its rows only once, piece by piece, so that they need not be held
  *   FA__KEEPS_FORWARD     optional: 1 if the forward keeps floats of place->keeps pieces of a row, and one more, in place->kept (CPU)
  *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
@@ -19,8 +19,8 @@
  *
  *   FA__SUMS              optional, for the norms (kernel/norm.h), whose parameters, and types and helpers of norm_sweep.h, norm_even.h
  *                         and norm_gradient_cpu.h, it takes besides what follows: sums of columns over all rows, 1 or 2, that the
- *                         backward makes. Then FA__PARAMS has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; FA__WEIGHTS rows of weights
- *                         of columns are kept by the threads of a GPU; and the file defines
+ *                         backward makes. Then FA__PARAMS has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; and the file
+ *                         defines
  *
  *     _forward_rows(p, row, end, next_item, team)                some rows; prefetches those of the next item, unless that is -1 (CPU)
  *     _know(flight, p, row, team)                                finds what the backward needs to know of a whole row (CPU)

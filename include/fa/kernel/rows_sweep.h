@@ -69,8 +69,8 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
     if (s->workers < 1) s->workers = 1;
     if (s->workers > teams) s->workers = teams;
 }
-/* `weights`: floats of every element's column that a thread keeps in shared memory; `plain`: there is one result, without dropout;
- * `scratch`: bytes of shared memory that a sweep needs besides, and the sweep of rows of any kind. */
+/* `plain`: there is one result, without dropout; `scratch`: bytes of shared memory that a sweep of even rows needs besides rows and weights;
+ * `any_scratch`: what that of rows of any kind needs besides rows. */
 FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int plain, size_t scratch,
                                     size_t any_scratch) {
     int device, most, all, processors;

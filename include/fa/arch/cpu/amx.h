@@ -20,14 +20,13 @@
 
 /** @cond PRIVATE */
 #if FA__CPU_AMX
-/* Whether the processor has it and the system lets this process use it, which it has to be asked for once: it saves 8 KB more when it
- * switches threads (Linux, Documentation/arch/x86/xstate.rst). FA_CPU_ISA avx512 in the environment does without it. */
+/* Whether the processor has AMX and the system lets this process use it. The system has to be asked once, since it then saves 8 KB more
+ * when it switches threads (Linux, Documentation/arch/x86/xstate.rst). If FA_CPU_ISA asks for less, AMX is not used. */
 static FA_UNUSED int fa__cpu_amx(void) {
     static int known = -1;
     enum { FA__ARCH_REQ_XCOMP_PERM = 0x1023, FA__XFEATURE_XTILE_DATA = 18, FA__AMX_BF16_BIT = 22, FA__AMX_TILE_BIT = 24 };
-    const char *asked = getenv("FA_CPU_ISA");
     int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (fa__cpu_isa() != FA__ISA_AVX512 || (asked && strcmp(asked, "avx512") == 0)) return 0;
+    if (fa__cpu_isa() != FA__ISA_AVX512 || fa__cpu_isa_allowed() <= FA__ISA_AVX512) return 0;
     if (has < 0) {
         uint32_t a, d;
         fa__cpuid_7(0, &a, &d);

@@ -52,7 +52,8 @@
 #define FA__ISA_NATIVE FA__ISA_BASE
 #endif
 
-/* The least that there is code for, and how its names begin: what the compiler was told to assume, the rest of the program needs, too. */
+/* The lowest instruction set that there is code for, and how its names begin. It is the one that the compiler was told to assume: a processor
+ * without it could not run the rest of the program either. */
 #if FA__ISA_NATIVE == FA__ISA_BASE
 #define FA__CPU_LEAST _cpu_base
 #elif FA__ISA_NATIVE == FA__ISA_AVX2
@@ -72,12 +73,23 @@
 #define FA__CPU_FUSED(isa) ((isa) != FA__ISA_BASE)
 #endif
 
-/* The instruction set to use: the best that the processor and the system offer. FA_CPU_ISA in the environment (base,
- * avx2, or avx512, without AMX) asks for a lesser one that there is code for, which is how the tests reach all of them. */
+#if defined(__x86_64__)
+/* The most that FA_CPU_ISA in the environment allows: base, avx2, or avx512, without AMX. More than all of these if it says nothing. The
+ * tests reach all instruction sets by it. */
+static FA_UNUSED int fa__cpu_isa_allowed(void) {
+    static const char *const names[] = {"base", "avx2", "avx512"}; /* FA__ISA_BASE and so on */
+    const char *asked = getenv("FA_CPU_ISA");
+    int isa = FA__ISA_BASE;
+    while (isa <= FA__ISA_AVX512 && !(asked && strcmp(asked, names[isa]) == 0)) isa++;
+    return isa;
+}
+#endif
+
+/* The instruction set to use: the best that the processor and the system offer and FA_CPU_ISA allows, of those that there is code for. */
 static FA_UNUSED int fa__cpu_isa(void) {
     int isa = FA__ISA_BASE;
 #if defined(__x86_64__)
-    const char *asked = getenv("FA_CPU_ISA");
+    const int allowed = fa__cpu_isa_allowed();
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         isa = FA__ISA_AVX2; /* every processor with AVX2 has F16C */
@@ -85,8 +97,7 @@ static FA_UNUSED int fa__cpu_isa(void) {
             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
             isa = FA__ISA_AVX512;
     }
-    if (asked && strcmp(asked, "base") == 0) isa = FA__ISA_BASE;
-    if (asked && strcmp(asked, "avx2") == 0 && isa > FA__ISA_AVX2) isa = FA__ISA_AVX2;
+    if (isa > allowed) isa = allowed;
 #endif
     return isa > FA__ISA_NATIVE ? isa : FA__ISA_NATIVE;
 }
@@ -99,7 +110,8 @@ static inline FA_UNUSED void fa__cpuid_7(uint32_t of, uint32_t *eax, uint32_t *e
     *eax = a, *edx = d;
 }
 #endif
-/* Whether AVX-512 code rounds to bf16 by one instruction. It takes subnormal numbers for 0, which are rounded in the other way. */
+/* Whether AVX-512 code rounds to bf16 by one instruction. The instruction takes subnormal numbers for
+ * 0, so put_bf16 (cpu/ops.h) rounds vectors that have one by integer arithmetic. */
 static FA_UNUSED int fa__cpu_rounds_bf16(void) {
 #if defined(__x86_64__) && FA__CPU_BF16
     static int known = -1; /* written once: all threads read it all the time */

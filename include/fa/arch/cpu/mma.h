@@ -4,7 +4,8 @@
  * each step takes a column of A, and one element of B for each of the panel's columns, spread over a vector (outer
  * products, as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). 24 accumulators of
  * the 32 registers of AVX-512 and 12 of the 16 of AVX2 hide the latency of the multiply-add, and need fewer loads than
- * it has slots. FA_N is a multiple of 8, so six columns at a time leave 0, 2 or 4: fours make up for a 2. */
+ * it has slots. FA_N is a multiple of 8, so six columns at a time leave 0, 2 or 4. Where they leave 2, one six is left
+ * out, and two fours take the eight columns instead. */
 
 FA__FN int FA__MMA(_row)(int thread, int r) {
     (void)thread;

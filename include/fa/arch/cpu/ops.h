@@ -26,7 +26,7 @@
  *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST; bounded: only -infinity is
  *           (AVX-512)
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
- *   pieces, low, high, low2, high2   what a transposition is made of
+ *   pieces, low, high, low2, high2   what a transposition is made of (columns: cpu/vector.h, with exponentials and others made of these)
  *
  * They are written with GNU vectors and a line of assembly each: including <immintrin.h> takes as long as half of an
  * instance.
@@ -53,7 +53,8 @@ FA_HOOK void fa_cpu_barrier(void) {}
 FA_HOOK void fa_cpu_copy_commit(void) {}
 FA_HOOK void fa_cpu_copy_wait(int pending) { (void)pending; }
 
-/* memcpy() itself, for this many floats or more. gcc makes "rep movs" of one whose length it knows to be a few KB at most, which takes long to start. */
+/* A call of memcpy(), for this many floats or more, whose length is hidden from the compiler: where gcc knows a length to be a few KB at most,
+ * it replaces the call by "rep movs", which takes long to start. */
 #define FA__CPU_COPIED 512
 static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t bytes) {
     __asm__("" : "+r"(bytes));

@@ -46,8 +46,8 @@ FA__CPU_INLINE(1) void fa_cpu_put_f16_1(fa_f16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1
         memcpy(to, &low, 16), memcpy(to + 8, &high, 16);
     }
 }
-/* As fa_bf16_from_float() has it, in the upper halves: half of a unit is added, less the least if the result is even so far;
- * NaN becomes quiet. */
+/* As fa_bf16_from_float() has it, in the upper halves of words: 0x8000, half of a unit, is added, or 0x7FFF if the upper half is even, so
+ * that ties become even; NaN becomes quiet. */
 FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_number_bf16_1(fa_cpu_vec_1 v) {
     typedef uint32_t words __attribute__((__vector_size__(sizeof(fa_cpu_vec_1)))); /* whose sums may wrap around: those of NaN, which are dropped */
     const words u = (words)v;

@@ -34,7 +34,7 @@ FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_pieces_0(const float *from, int64_t stride
     (void)stride;
     return *(const fa_cpu_any_0 *)from;
 }
-/* Within each piece: a0 b0 a1 b1, a2 b2 a3 b3, a0 a1 b0 b1, a2 a3 b2 b3. */
+/* Within each piece, low: a0 b0 a1 b1; high: a2 b2 a3 b3; low2: a0 a1 b0 b1; high2: a2 a3 b2 b3. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define FA__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else

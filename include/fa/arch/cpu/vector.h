@@ -60,8 +60,8 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x
 }
 
 /* 1 / (1 + exp(-x)) of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself with AVX2, elsewhere
- * (2 + 3 abs(x) / 4) 1e-7. Of a number that is large the exponential is taken of one that is not: the result is 1 in any
- * case. NaN stays NaN. */
+ * (2 + 3 abs(x) / 4) 1e-7. Above -FA__SIGMOID_LOWEST the exponential is that of FA__SIGMOID_LOWEST
+ * instead of -x (but for AVX-512): the result is 1 in any case. NaN stays NaN. */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
     FA__IN_ORDER
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512

@@ -1,6 +1,6 @@
 /**
  * @file sm80/composed.h
- * @brief What is made of several instructions of ops.h, and of nothing else that a machine must have.
+ * @brief What is made of functions of ops.h alone: another machine in the place of ops.h (tests/simulator) takes it as it is.
  */
 #ifndef FA_ARCH_SM80_COMPOSED_H
 #define FA_ARCH_SM80_COMPOSED_H
@@ -68,7 +68,7 @@ FA__DEVICE uint32_t fa_sm80_row_size(uint32_t x, int owners) {
     return x;
 }
 
-/* Eight times 1, or 0, as weights of a type: where there are none. */
+/* The address of eight weights of a type that are all 1, or all 0, for rows whose caller gives no weights. */
 FA__DEVICE const void *fa_sm80_weights_of(float missing, int dtype) {
     static __device__ const __align__(16) float floats[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
     static __device__ const __align__(16) uint32_t f16[8] = {0x3C003C00u, 0x3C003C00u, 0x3C003C00u, 0x3C003C00u};

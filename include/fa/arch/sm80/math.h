@@ -24,8 +24,9 @@ FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 FA_HOOK float fa__load_float(const float *from) { return __ldg(from); }
 FA_HOOK int fa__load_int(const int *from) { return __ldg(from); }
 FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return __ldg(from); }
-/* Element i of an array if it is there, else `missing`, without a branch. Ints, which may be the same for many scores, from an address that
- * is safe to read: as a predicated load, in an asm statement, they would be loaded anew for each. Halves are a bias's, each another one. */
+/* Element i of an array if it is there, else `missing`, without a branch. Ints may be the same for many
+ * scores. A predicated load, which is an asm statement, would be repeated for each of them; so theirs is a plain load, from an address that is
+ * safe to read. Halves are those of a bias, another one for each score. */
 FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing, const void *safe) {
     int x = __ldg((there ? from : (const int *)safe) + (there ? i : 0));
     return there ? x : missing;

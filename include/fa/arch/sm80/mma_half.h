@@ -82,9 +82,9 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
 }
 #endif
 
-/* C += A B of eight more columns of A and rows of B, in FA_BF16 whatever FA_DTYPE. B has FA_N rows of 16 bytes, and room for a multiple of
- * 32; of A a thread has a word for each of its rows, columns thread % 4 * 2 and the next. They come from a warp's rows of 16 bytes, with
- * room for 32. */
+/* C += A B with a K of eight, in FA_BF16 whatever FA_DTYPE is. In memory B has a row of these eight, 16 bytes, for each of its FA_N columns,
+ * and room for a multiple of 32 rows. Of A a thread has a word for each of its rows, with columns thread % 4 * 2 and the next:
+ * NAME_load_eight() takes them from such rows of a warp's, of 16 bytes, with room for 32. */
 FA__FN void FA__MMA(_load_eight)(uint32_t *a, const void *rows, int thread) {
     fa_sm80_ldmatrix(a, fa_sm80_shared_address(rows) + (uint32_t)(thread % 32 * 16));
 }

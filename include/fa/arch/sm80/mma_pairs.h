@@ -41,8 +41,9 @@ FA__FN void FA__MMA(_blocks)(float *sums, int pitch, int cols, const uint32_t *a
 }
 
 #if FA_A == FA_FRAGMENT
-/* Weights: for each step of 16 in K and block of 16 rows, four registers; and a unit for each row, a power of two. Of FA_F32 it is
- * these weights', and sums become numbers as they leave. Sums of FA_TF32 stay: it is C's, and FA__SM80_PAIR_LEAST as long as that is 0. */
+/* Weights: for each step of 16 in K and block of 16 rows, four registers; and a unit for each row, a power of two. For FA_F32 it is
+ * the unit of these weights, and sums become numbers as they leave. Sums of FA_TF32 stay in C, whose unit it is: FA__SM80_PAIR_LEAST as long as C
+ * is 0. */
 typedef struct FA__MMA(_a) {
     uint32_t big[FA__MMA(_K) / 16 * FA__MMA(_BLOCKS) * 4], small[FA__MMA(_K) / 16 * FA__MMA(_BLOCKS) * 4];
     float unit[FA__MMA(_ROWS)];

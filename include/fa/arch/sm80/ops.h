@@ -231,7 +231,7 @@ FA__DEVICE void fa_sm80_ldmatrix_transposed(uint32_t *to, uint32_t address) {
 FA__SM80_MMA16(fa_sm80_mma_bf16, "bf16")
 FA__SM80_MMA16(fa_sm80_mma_f16, "f16")
 #undef FA__SM80_MMA16
-/* 16 x 8 += (16 x 8) * (8 x 8) of FA_BF16; rows g and g + 8 of A */
+/* 16 x 8 += (16 x 8) * (8 x 8) of FA_BF16; a0 is of row lane / 4 of A, a1 of the one 8 below */
 FA__DEVICE void fa_sm80_mma_eight(float *c0, float *c1, float *c2, float *c3, uint32_t a0, uint32_t a1, uint32_t b) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
         : "+f"(*c0), "+f"(*c1), "+f"(*c2), "+f"(*c3)

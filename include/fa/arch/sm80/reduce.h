@@ -21,8 +21,9 @@ FA__FN fa_team FA__RED(_team)(int threads) {
     team.round = team.whole = 0;
     return team;
 }
-/* The blocks of a cluster begin when they like, and one's shared memory is there only then: all say that they are here, and
- * that their barriers are (NAME__greet, or else the first reduction), and wait for that as late as they can. */
+/* The blocks of a cluster do not start at the same time, and the shared memory of one exists only once it has started. So each says that
+ * it is here and that its barriers are initialised (NAME__greet, or else the first reduction), and waits for the others only in the first
+ * reduction. */
 #define FA__UNMET (1 << 30)
 #define FA__GREETED (1 << 29)
 FA__FN fa_team FA__RED(_cluster)(int blocks) {
@@ -216,9 +217,9 @@ FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     }
     return x;
 }
-/* Of the warps' moments, those of the team: sums of what is relative to the mean of the first warp that has numbers (if all is `known`, the first).
- * With n numbers in that warp and N in all, N (mean - first mean)^2, which is subtracted in the end, is at most N / n times what
- * remains. `inverse` is 1 / N if that is `known`; else *count becomes N. */
+/* Of the warps' moments, those of the team. Sums are taken of differences from the mean of the first warp that has numbers (of the
+ * first of all, if N is `known`). With n numbers in that warp and N in all, N (mean - first mean)^2, which is subtracted in the end, is
+ * at most N / n times what remains. `inverse` is 1 / N if that is `known`; else *count becomes N. */
 FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
                                    float inverse) {
     if (team->threads <= 32) return;

@@ -1,5 +1,6 @@
-/* sm80/row.h: rows on GPUs. A vector is FA_VECTOR bytes, 16; vector i of a piece is thread i % threads's number i / threads, so that
- * a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first is used. */
+/* sm80/row.h: rows on GPUs. A vector is FA_VECTOR bytes, by default 16. Vector i of a piece is held by thread i % threads, as its
+ * number i / threads, so that a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first
+ * is used. */
 
 enum {
     FA__ROW(_VECTOR) = FA_VECTOR / (int)sizeof(FA__ELEMENT), /* elements of a vector */
@@ -14,8 +15,8 @@ enum {
 FA__REQUIRE(FA_WHOLE > 0 || FA__ROW(_VECTORS) <= 32, /* a bit for each */
             "FA_COLS is " FA__STR(FA_COLS) " and FA_THREADS is " FA__STR(FA_THREADS) ": a thread of a GPU holds at most 32 vectors of 16 bytes of any row; more threads are needed");
 
-/* Whether vector j of a piece is the row's: rows of whole vectors (FA_WHOLE 2) may have fewer than their team holds. What the
- * threads have in common is by itself, here and in the address: then it needs no registers of theirs. */
+/* Whether vector j of a piece is the row's: rows of whole vectors (FA_WHOLE 2) may have fewer than their team holds. What is
+ * the same in all threads is computed apart from what is not, here and in the address: then it takes no registers of each thread. */
 FA__FN int FA__ROW(__there)(const FA__ROW(_view) * v, int64_t piece, int j) {
     return FA_WHOLE < 2 || v->thread * FA__ROW(_VECTOR) < (int)v->cols - ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
 }
@@ -42,7 +43,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
     if (!FA__ROW(__no_ends)(&v)) {
         int64_t room = (int64_t)FA__ROW(_LENGTH) * (FA_PIECES > 0 ? FA_PIECES : 1) * team->threads;
         v.shift = (int)((unsigned)(uintptr_t)row % 16u) / (int)sizeof(FA__ELEMENT);
-        if (cols <= room && cols + v.shift > room) v.shift = 0; /* the known pieces shall be enough: narrower accesses instead */
+        if (cols <= room && cols + v.shift > room) v.shift = 0; /* a row that fits must fit with its shift, too: narrower accesses instead */
         v.first -= v.shift;
         v.width = FA__ROW(__width)(v.first);
     }
@@ -74,7 +75,7 @@ FA__FN int FA__ROW(__left)(const FA__ROW(_view) * v, int64_t piece) {
     int64_t left = v->cols == 0 ? 0 : v->cols + v->shift - piece * room;
     return left < room ? (int)left : room;
 }
-/* Whether every thread's vectors of a piece are the row's, from `begin` to `end`, and each is read or written at once. */
+/* Whether a piece of which the row has the elements from `begin` to `end` is all the row's, and each vector is read or written at once. */
 FA__FN int FA__ROW(__whole)(const FA__ROW(_view) * v, int begin, int end) {
     return v->width == 16 && begin == 0 && end == FA__ROW(_LENGTH) * v->threads;
 }

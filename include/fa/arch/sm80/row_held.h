@@ -27,7 +27,8 @@ FA__FN void FA__ROW(__skip)(FA__ROW(_held) * held, int pieces) {
     for (int i = FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces; i < FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++)
         held->raw[i - FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces] = held->raw[i];
 }
-/* Of two tensors, the words take fewer registers than the floats do; and of floats there is one piece. */
+/* Of two tensors words are kept, since those of halves take fewer registers than floats do; words of fp32 are floats already, and these are
+ * kept if there is one piece. */
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
     (void)v;
     return tensors == 1 || (FA__ROW(_VECTOR) == 4 && FA__ROW(_KEPT) == 1);
@@ -46,7 +47,7 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
 enum { FA__ROW(_KEPT) = FA_PIECES };
 /* A thread's vectors in shared memory, which nobody else looks at: no barrier is needed. */
 typedef struct FA__ROW(_held) {
-    uint4 *slot0; /* of this thread, one for each thread of the block apart; NULL: the row is read again */
+    uint4 *slot0; /* the first of this thread, whose others follow `apart` slots, the threads of the block, from each other; NULL: the row is read again */
     int apart;
     uint32_t fill;
 } FA__ROW(_held);

@@ -11,7 +11,7 @@ typedef struct FA__ROW(_scan) {
 } FA__ROW(_scan);
 typedef struct FA__ROW(_flight) {
     uint32_t raw[4 * FA__ROW(_VECTORS)];
-    int has; /* from this thread's first vector to the last of the piece */
+    int has; /* vectors of the piece that exist, of all threads, from this thread's first on */
 } FA__ROW(_flight);
 
 FA__FN FA__ROW(_scan) FA__ROW(_scan_of)(const void *row, int64_t cols, const fa_team *team) {

@@ -32,7 +32,7 @@ FA__FN uint32_t FA__ROW(__fill)(float fill) {
 }
 
 #if FA_VECTOR == 16
-/* A vector that is not read, or written, in one piece: it has ends of the row in it, or an address that is not a
+/* A vector that is not read, or written, by one access: it has ends of the row in it, or an address that is not a
  * multiple of 16. Its elements are numbered from the start of the piece: `at` is its first, those from `begin` to `end`
  * are the row's. */
 FA__FN void FA__ROW(__gather)(uint32_t *raw, const FA__ELEMENT *from, int at, int begin, int end, int width) {

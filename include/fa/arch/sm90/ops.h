@@ -31,8 +31,8 @@ extern "C" __device__ void FA_ARCH_90_needs_nvcc_arch_sm_90a(void);
 #define FA__SM90A(...) FA_ARCH_90_needs_nvcc_arch_sm_90a()
 #endif
 
-/* Nothing to a thread whose number is not negative. But it is a way out of the kernel, and the assembler moves nothing across one. It waits
- * there for all products. */
+/* Does nothing, since no thread's number is negative. But the assembler takes it for a way out of the kernel: it moves nothing across one,
+ * and waits there for all products. */
 FA__DEVICE void fa_sm90_keep_apart(int thread) {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.lt.s32 p, %0, 0;\n\t@p exit;\n\t}" ::"r"(thread) : "memory");
 }
@@ -40,7 +40,7 @@ FA__DEVICE void fa_sm90_keep_apart(int thread) {
 /* The value of lane 0, for all: afterwards the compiler may take it for the same in the whole warp. */
 FA__DEVICE int fa_sm90_uniform(int x) { return __shfl_sync(0xFFFFFFFFu, x, 0); }
 
-/* What a counter in memory was, which then is one more: a number for the whole warp. */
+/* Adds 1 to a counter in memory, once for the whole warp, and returns to all lanes what it was. */
 FA__DEVICE uint32_t fa_sm90_take_number(uint32_t *counter) {
     uint32_t number = 0;
     if (threadIdx.x % 32 == 0) number = atomicAdd(counter, 1u);

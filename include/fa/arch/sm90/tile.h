@@ -27,8 +27,8 @@ static FA_UNUSED fa_status FA__TILE(_map)(fa_tensor_map *map, fa_tensor tensor, 
     FA__REQUIRE(FA_ROWS <= 256, "FA_ROWS is " FA__STR(FA_ROWS) ": the copy engine brings at most 256 at once");
     return fa__tensor_map(FA__STR(FA_NAME), map, FA_DTYPE, tensor, batch, heads, seqlen, FA_COLS, FA_ROWS);
 }
-/* Starts the copy of a tile; its NAME_BYTES bytes, which somebody must expect, complete at the barrier (fa_mbarrier_address()).
- * One thread calls. */
+/* Starts the copy of a tile. Its NAME_BYTES bytes complete at the barrier (fa_mbarrier_address()), where some thread must expect
+ * them (fa_mbarrier_expect()). One thread calls. */
 FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, uint32_t barrier) {
     uint32_t to = fa_sm90_shared_address(tile->x);
 #pragma unroll
@@ -47,8 +47,9 @@ FA__FN void FA__TILE(_prefetch)(FA__TILE(_source) source) {
         fa_sm90_prefetch_box(source.map, panel * FA__SM90_PANEL, source.row, source.head, source.batch);
 }
 /* Starts the copy of a panel, 64 columns, to where it would be loaded from, but for what lies outside the tensor, if a condition
- * holds. The row must not be negative: the engine takes that for an illegal instruction, where a load brings zeros. It must see the
- * panel (fa_sm90_proxy_fence() of who has written it, then a barrier), which must stay until NAME_sent(). */
+ * holds. The row must not be negative: the engine takes that for an illegal instruction, where a load brings zeros. The engine
+ * must see the panel (fa_sm90_proxy_fence() by the threads that have written it, then a barrier), and the panel must stay until
+ * NAME_sent() has returned. */
 FA__FN void FA__TILE(_send_panel)(const void *from, FA__TILE(_source) to, int panel, int condition) {
     fa_sm90_store_box_if(fa_sm90_shared_address(from), to.map, condition, panel * FA__SM90_PANEL, to.row, to.head, to.batch);
 }

@@ -13,8 +13,7 @@ static __thread simulated_tile simulated_tiles[8];
 static __thread int simulated_amx; /* between begin and end */
 
 static inline FA_UNUSED int fa__cpu_amx(void) {
-    const char *asked = getenv("FA_CPU_ISA");
-    return fa__cpu_isa() == FA__ISA_AVX512 && fa__cpu_rounds_bf16() && !(asked && strcmp(asked, "avx512") == 0);
+    return fa__cpu_isa() == FA__ISA_AVX512 && fa__cpu_isa_allowed() > FA__ISA_AVX512 && fa__cpu_rounds_bf16();
 }
 static inline FA_UNUSED void fa_cpu_amx_begin(void) {
     if (simulated_amx++) abort();
