@@ -751,8 +751,6 @@ size_t NAME_workspace(const fa_rope_args *args);
 #define NAME_PARTS
 /** Elements of a part, a constant. */
 #define NAME_PART
-/** 1 if #FA_PIECES are known, so that getting a piece again costs next to nothing (GPU); else 0. A constant. */
-#define NAME_KNOWN
 /** The most pieces of one row that NAME_keeps() says yes to: a constant. */
 #define NAME_KEPT
 /** A row, as a thread of its team sees it. */
@@ -841,13 +839,6 @@ void NAME_pad(float *x, const NAME_view *v, int64_t piece, float value);
  *  @param missing the value of elements outside the row
  *  @return NAME_PART floats, in `w` or in place */
 const float *NAME_weights(float *w, const NAME_view *v, int64_t piece, int part, const void *row, int dtype, float missing);
-
-/** Writes x[] to a row of floats.
- *  @param v     the row that tells the columns, aligned to 16 bytes
- *  @param piece from 0 on
- *  @param row   aligned to 16 bytes, with room for a multiple of 16
- *  @param x     its elements */
-void NAME_put(const NAME_view *v, int64_t piece, float *row, const float *x);
 
 /** Draws which elements of a row are dropped.
  *  @param v       the row

@@ -57,8 +57,6 @@
  *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
  *                                            where there is none or `row` is NULL (FA_WHOLE 2: undefined where there is no column, and
  *                                            `missing` must be 0 or 1)
- *     NAME_put(view, piece, row, x)          writes x[] to a row of floats that is aligned to 16 bytes and has room for a
- *                                            multiple of 16; for views of such alignment
  *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h); column 0 is element
  *                                            number `first` of its tensor (FA_WHOLE 2: a multiple of 4)
  *     NAME_dropout(x, view, piece, drawn)    makes dropped elements 0, and scales the others
@@ -72,7 +70,6 @@
  *                                            and piece, for (cols + 15) / (NAME_LENGTH * threads of the team) + 1 pieces, or FA_PIECES if that is given
  *     NAME_hold(held, slot0, view, fill)     starts reading the row into slots from `slot0`, a multiple of 16 bytes, on; if that is
  *                                            NULL, leaves it where it is (not with FA_PIECES, all of which are written)
- *     NAME_KNOWN                             1 if FA_PIECES is known: getting a piece again then costs next to nothing (GPU)
  *     NAME_wait()                            returns when all that this thread holds has arrived
  *     NAME_get(x, held, view, piece)         x[] becomes the piece
  *     const float *NAME_look(x, held, view, piece)   the piece: in x[], or where it is

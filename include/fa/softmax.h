@@ -110,7 +110,7 @@ FA__REQUIRE(0, "FA_WIDE is " FA__STR(FA_WIDE) ": 1, for scores of any size, or 0
 #define FA__EAGER 0 /* 1: NAME_update() skips NAME_exceeds(), which needs registers */
 #endif
 #if !defined(FA_OWNERS)
-#define FA_OWNERS FA__SHARED_ROWS
+#define FA_OWNERS FA__ROW_OWNERS
 #endif
 #if FA_OWNERS + 0 < 1 || FA_OWNERS + 0 > 32 || 32 % (FA_OWNERS + 0) != 0 || FA__IS_BARE(FA_OWNERS)
 FA__REQUIRE(0, "FA_OWNERS, the owners of a row, is " FA__STR(FA_OWNERS) ": a power of two up to 32 is needed");

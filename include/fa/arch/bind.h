@@ -9,7 +9,7 @@
  *   FA__TARGET          attribute that lets a function use the instructions of the CPU that it is compiled for
  *   FA__UNROLL          unrolls the next loop, where fragments live in registers
  *   FA__ROLL            keeps it a loop
- *   FA__SHARED_ROWS     lanes that share a row of a fragment (the reduction across owners)
+ *   FA__ROW_OWNERS      lanes that share a row of a fragment (the reduction across owners)
  *   FA__CHAINS          independent chains of a row reduction
  *   FA__LANES           threads of a warp
  *   FA__FRAGMENT_ROWS(M, warps), FA__FRAGMENT_COLS(N)  what an owner holds of an M x N product
@@ -60,7 +60,7 @@ FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU, 80 or 90, or leav
 #define FA__TARGET
 #define FA__UNROLL _Pragma("unroll")
 #define FA__ROLL _Pragma("unroll 1")
-#define FA__SHARED_ROWS 4
+#define FA__ROW_OWNERS 4
 #define FA__CHAINS 4
 #define FA__LANES 32
 #define FA__FRAGMENT_ROWS(M, warps) ((M) / (warps) / 8)
@@ -83,7 +83,7 @@ FA__REQUIRE(0, "FA_ARCH is " FA__STR(FA_ARCH) ": write FA_CPU, 80 or 90, or leav
 #define FA__TARGET FA__CPU_TARGET(FA__ISA)
 #define FA__UNROLL
 #define FA__ROLL
-#define FA__SHARED_ROWS 1
+#define FA__ROW_OWNERS 1
 #define FA__CHAINS 1
 #define FA__LANES 1
 #define FA__FRAGMENT_ROWS(M, warps) (M)

@@ -6,7 +6,7 @@
 #undef FA__TARGET
 #undef FA__UNROLL
 #undef FA__ROLL
-#undef FA__SHARED_ROWS
+#undef FA__ROW_OWNERS
 #undef FA__CHAINS
 #undef FA__AT
 #undef FA__LANES

@@ -5,8 +5,8 @@
 
 /* How many query blocks share a tile of keys and values: 1 to `most`, and no more than fit in `room` bytes, at `bytes` each. More of them
  * save loads and conversions, until their Q and O (beyond 128 KB) crowd the L2 cache. */
-#define FA__FITTING(bytes, room, most) ((room) / (bytes) < 1 ? 1 : (room) / (bytes) > (most) ? (most) : (room) / (bytes))
-enum { FA__ATTN(__group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4, 131072, 4) };
+#define FA__BLOCKS_THAT_FIT(bytes, room, most) ((room) / (bytes) < 1 ? 1 : (room) / (bytes) > (most) ? (most) : (room) / (bytes))
+enum { FA__ATTN(__group) = FA__BLOCKS_THAT_FIT(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4, 131072, 4) };
 #define FA__GROUP FA__ATTN(__group)
 
 /* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a mask takes long to
@@ -35,7 +35,7 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 #endif
 #if FA__HAS_AMX
 /* Products are done so soon that bringing tiles into the cache counts more: so more blocks share them (200 KB), whose Q is half as large. */
-enum { FA__ATTN(__amx_group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4), 204800, 8) };
+enum { FA__ATTN(__amx_group) = FA__BLOCKS_THAT_FIT(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4), 204800, 8) };
 #undef FA__GROUP
 #define FA__GROUP FA__ATTN(__amx_group)
 #define FA__ISA FA__ISA_AVX512
@@ -45,13 +45,13 @@ enum { FA__ATTN(__amx_group) = FA__FITTING(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HE
 #undef FA__AMX
 #endif
 #undef FA__GROUP
-#undef FA__FITTING
+#undef FA__BLOCKS_THAT_FIT
 
-#define FA__SHARED FA__ATTN(FA__CAT(FA__CPU_LEAST, _shared)) /* as large for all */
-FA__REQUIRE(sizeof(FA__SHARED) <= 1 << 20,
+#define FA__LOCAL FA__ATTN(FA__CAT(FA__CPU_LEAST, _local)) /* as large for all */
+FA__REQUIRE(sizeof(FA__LOCAL) <= 1 << 20,
             "the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 #if FA__HAS_AMX /* whose groups are larger; one message is enough */
-FA__REQUIRE(sizeof(FA__ATTN(_cpu_amx_shared)) <= 1 << 20 || sizeof(FA__SHARED) > 1 << 20,
+FA__REQUIRE(sizeof(FA__ATTN(_cpu_amx_local)) <= 1 << 20 || sizeof(FA__LOCAL) > 1 << 20,
             "with AMX the tiles of FA_BLOCK_M queries and FA_BLOCK_N keys take more than 1 MB of a thread's stack: choose smaller ones");
 #endif
 
@@ -62,7 +62,7 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     int64_t heads = (int64_t)a->batch * a->heads, blocks = p->blocks_m;
     double flops = 2.0 * (double)heads * a->seqlen_q * a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V);
     memset(job, 0, sizeof *job);
-    job->stack_bytes = sizeof(FA__SHARED);
+    job->stack_bytes = sizeof(FA__LOCAL);
     job->group = FA__ATTN(__group);
     job->run = FA__ATTN(FA__CAT(FA__CPU_LEAST, _work));
     *schedule = "cpu";
@@ -73,7 +73,7 @@ static FA_UNUSED void FA__ATTN(__job)(FA__PARAMS *p, fa__job *job, const char **
     if (fa__cpu_isa() == FA__ISA_AVX512) job->run = FA__ATTN(_cpu_avx512_work), *schedule = "cpu-avx512";
 #if FA__HAS_AMX
     if (fa__cpu_amx()) {
-        job->stack_bytes = sizeof(FA__ATTN(_cpu_amx_shared));
+        job->stack_bytes = sizeof(FA__ATTN(_cpu_amx_local));
         job->group = FA__ATTN(__amx_group);
         job->run = FA__ATTN(_cpu_amx_work), *schedule = "cpu-amx";
     }
@@ -120,7 +120,7 @@ FA_API fa_status FA__ATTN(_plan)(const fa_attention_args *args, fa_plan *plan) {
     plan->shared_bytes = job.stack_bytes;
     return FA_OK;
 }
-#undef FA__SHARED
+#undef FA__LOCAL
 #undef FA__HAS_AMX
 #include <fa/kernel/attention_tiles_end.h>
 

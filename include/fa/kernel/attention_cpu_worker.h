@@ -9,21 +9,21 @@
 #include <fa/kernel/attention_parts.h>
 
 /* A block of queries. */
-typedef struct FA__LOOP(_rows) {
+typedef struct FA__LOOP(_query_block) {
     FA__LOOP(_qtile_tile) q;
     FA__LOOP(_pv_acc) o;
     FA__LOOP(_softmax_state) state;
-} FA__LOOP(_rows);
+} FA__LOOP(_query_block);
 
 /* What a core works on, on its thread's stack: a tile that the blocks of a group share, the scores and weights of the one block that meets
  * it at the moment, and the blocks themselves. Threads share none of it. */
-typedef struct FA__LOOP(_shared) {
+typedef struct FA__LOOP(_local) {
     FA__LOOP(_ktile_tile) k;
     FA__LOOP(_vtile_tile) v;
     FA__LOOP(_qk_acc) s;
     FA__LOOP(_pv_a) weights;
-    FA__LOOP(_rows) rows[FA__GROUP];
-} FA__LOOP(_shared);
+    FA__LOOP(_query_block) blocks[FA__GROUP];
+} FA__LOOP(_local);
 
 /* ---- scores: hook, mask and the end of the sequence ---- */
 
@@ -130,19 +130,20 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
 /* ---- the schedule ---- */
 
 /* One query block meets one tile of keys. */
-FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_shared) * shared,
-                            FA__LOOP(_rows) * rows, fa_tile_class of) {
+FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_local) * local,
+                            FA__LOOP(_query_block) * block, fa_tile_class of) {
     float alpha[FA_BLOCK_M];
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
     FA__LOOP(_prefetch_bias)(p, box);
 #endif
-    FA__LOOP(_qk_product)(&shared->s, &rows->q, &shared->k, 0);
-    if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(shared->s.x, p, at, box, 1);
-    else FA__LOOP(_modify)(shared->s.x, p, at, box, 0);
-    if (FA__LOOP(_softmax_update)(&rows->state, shared->s.x, p->scale_log2, alpha))
-        FA__LOOP(_pv_scale_rows)(&rows->o, alpha);
-    FA__LOOP(_pv_pack)(&shared->weights, shared->s.x);
-    FA__LOOP(_pv_mma)(&rows->o, &shared->weights, &shared->v, 0);
+    FA__LOOP(_qk_product)(&local->s, &block->q, &local->k, 0);
+    /* Two copies of the code, one of which has no mask in it. */
+    if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(local->s.x, p, at, box, 1);
+    else FA__LOOP(_modify)(local->s.x, p, at, box, 0);
+    if (FA__LOOP(_softmax_update)(&block->state, local->s.x, p->scale_log2, alpha))
+        FA__LOOP(_pv_scale_rows)(&block->o, alpha);
+    FA__LOOP(_pv_pack)(&local->weights, local->s.x);
+    FA__LOOP(_pv_mma)(&block->o, &local->weights, &local->v, 0);
 }
 
 /* Block number `i` of `box`, of FA_BLOCK_M queries. */
@@ -152,7 +153,7 @@ FA__FN fa_box FA__LOOP(_block)(fa_box box, int i) {
     return box;
 }
 
-FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared) {
+FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_local) * local) {
     const fa_attention_args *a = &p->args;
     FA__LOOP(_view) view;
     FA__LOOP(_open)(&view, p, box);
@@ -161,13 +162,13 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
     int blocks = FA__GROUP == 1 ? 1 : (box.queries.end - box.queries.begin + FA_BLOCK_M - 1) / FA_BLOCK_M;
 
     for (int i = 0; i < blocks; i++) {
-        FA__LOOP(_rows) *rows = &shared->rows[i];
+        FA__LOOP(_query_block) *block = &local->blocks[i];
         q_block.row = box.queries.begin + i * FA_BLOCK_M;
-        FA__LOOP(_qtile_load)(&rows->q, q_block, 0);
+        FA__LOOP(_qtile_load)(&block->q, q_block, 0);
         if (p->negate)
-            FA__LOOP(_qtile_negate)(&rows->q, 0); /* a negative scale: the exponent's factor stays positive */
-        FA__LOOP(_pv_zero)(&rows->o);
-        FA__LOOP(_softmax_init)(&rows->state);
+            FA__LOOP(_qtile_negate)(&block->q, 0); /* a negative scale: the exponent's factor stays positive */
+        FA__LOOP(_pv_zero)(&block->o);
+        FA__LOOP(_softmax_init)(&block->state);
     }
 
     fa_range tiles = FA__LOOP(_tiles)(p, box);
@@ -206,19 +207,19 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         }
         if (!visited) continue;
         k_block.row = v_block.row = box.keys.begin;
-        FA__LOOP(_ktile_load)(&shared->k, k_block, 0);
-        FA__LOOP(_vtile_load)(&shared->v, v_block, 0);
+        FA__LOOP(_ktile_load)(&local->k, k_block, 0);
+        FA__LOOP(_vtile_load)(&local->v, v_block, 0);
         for (int i = 0; i < blocks; i++)
-            if (of[i] != FA_EMPTY) FA__LOOP(_step)(p, at, FA__LOOP(_block)(box, i), shared, &shared->rows[i], of[i]);
+            if (of[i] != FA_EMPTY) FA__LOOP(_step)(p, at, FA__LOOP(_block)(box, i), local, &local->blocks[i], of[i]);
     }
 
     for (int i = 0; i < blocks; i++) {
-        FA__LOOP(_rows) *rows = &shared->rows[i];
+        FA__LOOP(_query_block) *block = &local->blocks[i];
         float inverse[FA_BLOCK_M], lse[FA_BLOCK_M];
         o_block.row = box.queries.begin + i * FA_BLOCK_M;
-        FA__LOOP(_softmax_finish)(&rows->state, p->scale_log2 * FA__LN_2, inverse, lse);
-        FA__LOOP(_pv_normalize)(&rows->o, inverse);
-        FA__LOOP(_otile_store)((FA__LOOP(_otile_tile) *)&rows->o, o_block, 0); /* the same layout (cpu/mma.h, NAME_to_tile()) */
+        FA__LOOP(_softmax_finish)(&block->state, p->scale_log2 * FA__LN_2, inverse, lse);
+        FA__LOOP(_pv_normalize)(&block->o, inverse);
+        FA__LOOP(_otile_store)((FA__LOOP(_otile_tile) *)&block->o, o_block, 0); /* the same layout (cpu/mma.h, NAME_to_tile()) */
         int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
         if (a->lse)
             memcpy(a->lse + ((int64_t)box.batch * a->heads + box.head) * a->seqlen_q + o_block.row, lse, (size_t)count * sizeof *lse);
@@ -229,12 +230,12 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
     const FA__PARAMS p =
         *(const FA__PARAMS *)job->params; /* a copy, whose fields compilers may load before a loop over hooks, not in it */
-    FA__LOOP(_shared) shared;
+    FA__LOOP(_local) local;
 #if defined(FA__AMX)
     fa_cpu_amx_begin();
 #endif
     for (int64_t item; (item = fa__job_next(job)) >= 0;)
-        FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, (uint32_t)item, job->group * FA_BLOCK_M), &shared);
+        FA__LOOP(_run)(&p, FA__ATTN(__box)(&p, (uint32_t)item, job->group * FA_BLOCK_M), &local);
 #if defined(FA__AMX)
     fa_cpu_amx_end();
 #endif

@@ -120,12 +120,12 @@ FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) 
 
 /* The class of a lane's tile, of the 32 that come next in the walk. */
 FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
-    const int i = walk->word + lane, tile = FA__LOOP(_walk_tile)(walk, i);
+    const int i = walk->before + lane, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__REMEMBERS || FA__MASK_NEEDS & FA__NEED_SPAN
     int of = FA_EMPTY;
     box.keys = FA__LOOP(_keys_of_tile)(p, tile);
 #if FA__REMEMBERS /* the walk over the keys of a document mask always begins at tile 0 */
-    const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->word, lane);
+    const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->before, lane);
     if (i < walk->count) {
         of = FA__MASK_NEEDS & FA__WITH_CAUSAL ? fa_causal_tile(NULL, box) : FA_FULL;
         const int by_ids = fa__ids_range_class(memory->of_queries, of_keys);
@@ -136,7 +136,7 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP
     if (i < walk->count) of = fa__lies_in(box.keys, walk->seen_by_all) ? FA_FULL : -1; /* some query may see each of the walk's tiles */
 #endif
     for (uint32_t unsure = FA__OP(ballot)(of < 0); unsure; unsure &= unsure - 1) {
-        const int other = FA__OP(lowest_bit)(unsure), sees = FA__LOOP(_sees)(p, box, FA__LOOP(_walk_tile)(walk, walk->word + other), lane);
+        const int other = FA__OP(lowest_bit)(unsure), sees = FA__LOOP(_sees)(p, box, FA__LOOP(_walk_tile)(walk, walk->before + other), lane);
         if (lane == other) of = sees ? FA_PARTIAL : FA_EMPTY;
     }
     return (fa_tile_class)of;
@@ -152,9 +152,9 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {
-        walk->word += FA__LANES;
-        if (walk->word >= walk->count) return -1;
-        int tile = FA__LOOP(_walk_tile)(walk, walk->word + lane);
+        walk->before += FA__LANES;
+        if (walk->before >= walk->count) return -1;
+        int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane);
         fa_tile_class of = FA__LOOP(_judge)(memory, walk, p, box, lane);
         walk->visit = FA__OP(ballot)(of != FA_EMPTY);
         walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
@@ -162,11 +162,11 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     if (FA__LINES || !first || !(walk->visit & walk->full)) first = -1;
     else first = FA__OP(lowest_bit)(walk->visit & walk->full);
     if (first >= 0) walk->visit ^= 1u << first;
-    int tile = first < 0 ? FA__LOOP(_walk_take)(walk) : FA__LOOP(_walk_tile)(walk, walk->word + first), full = first >= 0 || !walk->masked;
+    int tile = first < 0 ? FA__LOOP(_walk_take)(walk) : FA__LOOP(_walk_tile)(walk, walk->before + first), full = first >= 0 || !walk->masked;
 #else
     (void)memory, (void)first, (void)lane;
-    int i = walk->word + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
-    walk->word++;
+    int i = walk->before + FA__LANES, tile = FA__LOOP(_walk_tile)(walk, i);
+    walk->before++;
     if (i >= walk->count) return -1;
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
 #endif

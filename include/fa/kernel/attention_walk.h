@@ -2,7 +2,7 @@
 
 typedef struct FA__LOOP(_walk) {
     int begin, count;     /* tiles: the first; how many */
-    int word;             /* how many come before the 32 that are being consumed; where they are taken one by one, the next one's number less 32 */
+    int before;           /* how many come before the 32 that are being consumed; where they are taken one by one, the next one's number less 32 */
     int diagonal;         /* how many come before the diagonal */
     uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
     int masked;           /* the latest tile is one that the mask looks at */
@@ -25,7 +25,7 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
     walk->begin = tiles.begin;
     walk->count = tiles.end - tiles.begin;
     walk->diagonal = fa__min(diagonal, walk->count - 1);
-    walk->word = -FA__LANES;
+    walk->before = -FA__LANES;
     walk->visit = walk->full = 0;
     walk->masked = 0;
 }
@@ -47,5 +47,5 @@ FA__FN int FA__LOOP(_walk_take)(FA__LOOP(_walk) * walk) {
     int bit = FA__OP(lowest_bit)(walk->visit);
     walk->visit &= walk->visit - 1;
     walk->masked = !(walk->full >> bit & 1);
-    return FA__LOOP(_walk_tile)(walk, walk->word + bit);
+    return FA__LOOP(_walk_tile)(walk, walk->before + bit);
 }

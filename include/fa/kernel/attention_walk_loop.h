@@ -75,12 +75,12 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
         walk->begin = start.begin;
         walk->count = start.count;
 #endif
-        walk->word += FA__LANES;
-        if (walk->word >= walk->count) return -1;
-        int word = walk->word / FA__LANES, known = FA__BY_WARPS && word < FA__WORDS;
+        walk->before += FA__LANES;
+        if (walk->before >= walk->count) return -1;
+        int word = walk->before / FA__LANES, known = FA__BY_WARPS && word < FA__WORDS;
         if (!known) word %= FA_WARPS;
         if (!known && word == 0) {
-            int i = walk->word + thread, tile = FA__LOOP(_walk_tile)(walk, i);
+            int i = walk->before + thread, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__MASK_NEEDS & FA__NEED_SPAN /* found once more, not held in registers */
             const fa__spans spans = FA__LOOP(_spans_of_warp)(box, thread % FA__LANES);
             box.keys = FA__LOOP(_keys_of_tile)(p, tile);
@@ -100,8 +100,8 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
     return FA__LOOP(_walk_take)(walk);
 #else
     (void)judged, (void)thread;
-    int i = walk->word + FA__LANES;
-    walk->word++;
+    int i = walk->before + FA__LANES;
+    walk->before++;
     if (i >= walk->count) return -1;
     int tile = FA__LOOP(_walk_tile)(walk, i);
     walk->masked = FA__HAS_MASK && FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) != FA_FULL;

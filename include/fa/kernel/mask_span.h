@@ -46,7 +46,7 @@ FA_HOOK fa_range fa__spans_keys(fa__spans of, fa_range keys) {
 }
 FA_HOOK int fa__lies_in(fa_range a, fa_range b) { return b.begin <= a.begin && a.end <= b.end; }
 /* The class of some keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. */
-FA_HOOK int fa__spans_class(fa__spans of, fa_range keys) {
+FA_HOOK int fa__spans_range_class(fa__spans of, fa_range keys) {
     if (keys.end <= of.any.begin || keys.begin >= of.any.end) return FA_EMPTY;
     return fa__lies_in(keys, of.all) ? FA_FULL : -1;
 }
@@ -55,7 +55,7 @@ FA_HOOK int fa__span_meets(fa_range span, fa_range keys) { return fa__max(span.b
 /* The class of a box by all of its queries, from both ends: those in the middle seldom see a key of it if neither the
  * first nor the last does. */
 FA_HOOK fa_tile_class fa__span_class(fa_box box, fa__spans spans) {
-    const int of = fa__spans_class(spans, box.keys);
+    const int of = fa__spans_range_class(spans, box.keys);
     const fa__span_rows rows = fa__span_rows_of(box);
     if (of >= 0) return (fa_tile_class)of;
     for (int i = box.queries.begin, j = box.queries.end - 1; i <= j; i++, j--)

@@ -55,22 +55,22 @@ typedef struct fa__sums {
     int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
     size_t shared_bytes; /* of shared memory in a block (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
-    float *row_values; /* (known, rows), in the workspace: what is found out about whole rows before (GPU) */
-    int known;         /* values of a row: its statistics, if they are missing; all, 4, if it has several segments (GPU) */
+    float *row_values; /* (row_values_count, rows), in the workspace: what is found out about whole rows before (GPU) */
+    int row_values_count; /* its statistics, if they are missing; all, 4, if it has several segments (GPU) */
     void *totals[2];  /* (cols); NULL: not wanted */
 } fa__sums;
 
 static inline FA_UNUSED int64_t fa__sums_pitch(int64_t cols) { return (cols + 15) / 16 * 16; }
 /* Bytes of the workspace: the partial sums, then the values of rows; SIZE_MAX, which nobody has, if a size_t of 32 bits cannot hold that. */
 static inline FA_UNUSED size_t fa__sums_bytes(const fa__sums *s, const fa__rows *r) {
-    const int64_t floats = (s->wanted ? s->workers * s->count * s->pitch : 0) + r->rows * s->known;
+    const int64_t floats = (s->wanted ? s->workers * s->count * s->pitch : 0) + r->rows * s->row_values_count;
     return (uint64_t)floats > SIZE_MAX / sizeof(float) ? SIZE_MAX : (size_t)floats * sizeof(float);
 }
 static inline FA_UNUSED void fa__sums_place(fa__sums *s, void *workspace) {
     float *at = (float *)workspace;
     s->partial = s->wanted ? at : NULL;
     if (s->wanted && at) at += s->workers * s->count * s->pitch;
-    s->row_values = s->known ? at : NULL;
+    s->row_values = s->row_values_count ? at : NULL;
 }
 FA__CALLED fa_status fa__check_workspace(const char *name, const char *says, const void *workspace, size_t bytes, size_t needed) {
     if (needed == 0) return FA_OK;

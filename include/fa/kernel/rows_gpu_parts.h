@@ -9,9 +9,9 @@
 #else
 #define FA__RESIDENT_THREADS 2048
 #endif
-#define FA__FITTING(MOST, RESIDENT) ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
+#define FA__BLOCKS_THAT_FIT(MOST, RESIDENT) ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
 #define FA__KERNEL(direction, MOST, RESIDENT) \
-    static __global__ void __launch_bounds__(MOST, FA__FITTING(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
+    static __global__ void __launch_bounds__(MOST, FA__BLOCKS_THAT_FIT(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
 #if FA__HOST_PASS
 #define FA__KERNEL_BODY(...) { (void)p; }
 #else

@@ -120,7 +120,7 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
-    p->sums.known = p->rstd ? 0 : 2;
+    p->sums.row_values_count = p->rstd ? 0 : 2;
     return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (int)sizeof(FA__ELEMENT), p->plain, FA__SWEEP_SCRATCH,
                           sizeof(FA__ROWS(_any_reduce_shared)));
 }
@@ -138,12 +138,12 @@ FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, const char *name, fa_str
 FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
     const int64_t row = p->rows.cols * element;
-    const int few = fa__rows_policy(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
+    const int small = fa__rows_policy(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
     const struct {
         const void *kernel;
         int bytes, vector, most, plain; /* bytes of a thread; of a vector; threads of a team at most; only plain rows */
         int64_t least;                  /* bytes of a row at least */
-        int few, abreast;               /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
+        int small, abreast;             /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
     } ways[] = {
 #if FA__HEAVY
         {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2},
@@ -161,7 +161,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0, 0, 0, 1}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         const int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
-        if (needed > ways[i].most || row < ways[i].least || ways[i].plain > p->plain || ways[i].few > few) continue;
+        if (needed > ways[i].most || row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
         /* Blocks of 64 threads, 4 KB, are 1 to 3 % faster than of 256 for many rows (of 1,024 columns), or for four tensors; for few rows
          * of two tensors they are 1 to 3 % slower. */
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 || !p->plain ? 64 : 256);
@@ -225,7 +225,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__PAIR_BYTES
 #undef FA__PAIR_BLOCK_BYTES
 #undef FA__RESIDENT_THREADS
-#undef FA__FITTING
+#undef FA__BLOCKS_THAT_FIT
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY
 #undef FA__ROWS_KERNEL

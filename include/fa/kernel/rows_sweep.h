@@ -96,7 +96,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         if (longest > FA__SWEEP_THREADS * vector) longest = FA__SWEEP_THREADS * vector;
         s->segments = (r->cols + longest - 1) / longest;
         if (s->segments > 1) { /* equally long ones */
-            s->known = 4;
+            s->row_values_count = 4;
             s->length = ((r->cols + s->segments - 1) / s->segments + vector - 1) / vector * vector;
         }
         fa__rows_teams(r, fa__row_vectors(s->length, element_bytes, 1), FA__ANY_LANE_BLOCK);

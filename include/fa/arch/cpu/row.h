@@ -17,7 +17,6 @@ enum {
     FA__ROW(_KEPT) = FA_KEEP,
     FA__ROW(_PARTS) = 1,
     FA__ROW(_PART) = FA__ROW(_LENGTH),
-    FA__ROW(_KNOWN) = 0,
     FA__ROW(_WHOLE) = 0
 };
 
@@ -73,9 +72,6 @@ FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_
     if (dtype != FA_F16 && dtype != FA_BF16 && real == count) return (const float *)(const void *)from; /* where they are */
     FA__ROW(__weights_to)(w, from, real, count, dtype, missing);
     return w;
-}
-FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, const float *x) {
-    memcpy(row + piece * FA__ROW(_LENGTH), x, sizeof *x * (size_t)FA__ROW(__real)(v, piece));
 }
 
 #include <fa/arch/cpu/row_vectors.h>

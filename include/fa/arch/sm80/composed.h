@@ -27,7 +27,7 @@ FA__DEVICE float fa_sm80_pair_unit(uint32_t size) {
     uint32_t exponent = size >> 24; /* biased, plus 1 */
     return fa__from_bits(((exponent < 16 ? 16 : exponent) - 15) << 23);
 }
-FA__DEVICE float fa_sm80_pair_up(float unit) { return fa__from_bits(0x7F000000u - fa__bits(unit)); }
+FA__DEVICE float fa_sm80_pair_inverse(float unit) { return fa__from_bits(0x7F000000u - fa__bits(unit)); }
 /* x and y as big + small, packed; without `both` as big alone. */
 FA__DEVICE void fa_sm80_pair(uint32_t *big, uint32_t *small, float x, float y, int both) {
     float x_big, y_big;

@@ -78,11 +78,11 @@ FA__FN int FA__MMA(_pack)(FA__MMA(_a) * a, float *alpha, const float *acc, const
 #pragma unroll
         for (int c = 0; c < FA__COLS; c++) bits = fa_sm80_larger(fa__bits(x[r * FA__COLS + c]), bits);
         float unit = fa_sm80_pair_unit(fa_sm80_row_size(fa_sm80_size(fa__from_bits(bits)), 4)), up;
-        if (FA__SPLIT) up = fa_sm80_pair_up(unit);
+        if (FA__SPLIT) up = fa_sm80_pair_inverse(unit);
         else { /* at least what C needs, which may have become less */
             const float left = fa_sm80_mul(a->unit[r], alpha[r]);
             unit = fa__maxf(unit, fa__from_bits((fa__bits(left) + 0x007FFFFFu) & 0x7F800000u));
-            up = fa_sm80_pair_up(unit);
+            up = fa_sm80_pair_inverse(unit);
             changed |= left != unit;
             alpha[r] = fa_sm80_mul(left, up);
         }

@@ -9,7 +9,6 @@ enum {
     FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR),
     FA__ROW(_PARTS) = FA__ROW(_VECTORS),
     FA__ROW(_PART) = FA__ROW(_VECTOR),
-    FA__ROW(_KNOWN) = FA_PIECES > 0,
     FA__ROW(_WHOLE) = FA_WHOLE
 };
 FA__REQUIRE(FA_WHOLE > 0 || FA__ROW(_VECTORS) <= 32, /* a bit for each */

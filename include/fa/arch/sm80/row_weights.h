@@ -44,15 +44,3 @@ FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_
     }
     return w;
 }
-FA__FN void FA__ROW(_put)(const FA__ROW(_view) * v, int64_t piece, float *row, const float *x) {
-    int end = FA__ROW(__left)(v, piece);
-    row += piece * FA__ROW(_LENGTH) * v->threads - v->shift;
-    FA__UNROLL
-    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
-        int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
-        const float *from = x + j * FA__ROW(_VECTOR);
-        FA__UNROLL
-        for (int i = 0; i < FA__ROW(_VECTOR); i += 4)
-            if (at < end) *(float4 *)(row + at + i) = make_float4(from[i], from[i + 1], from[i + 2], from[i + 3]);
-    }
-}

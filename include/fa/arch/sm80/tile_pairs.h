@@ -81,7 +81,7 @@ FA__FN void FA__TILE(_split_part)(FA__TILE(_tile) * tile, int thread, int part, 
             size = fa_sm80_larger(fa_sm80_larger(fa_sm80_size(x[c].x), fa_sm80_size(x[c].y)), size);
             size = fa_sm80_larger(fa_sm80_larger(fa_sm80_size(x[c].z), fa_sm80_size(x[c].w)), size);
         }
-        const float unit = fa_sm80_pair_unit(fa_sm80_row_size(size, FA__OWNERS)), up = fa_sm80_pair_up(unit);
+        const float unit = fa_sm80_pair_unit(fa_sm80_row_size(size, FA__OWNERS)), up = fa_sm80_pair_inverse(unit);
 #pragma unroll
         for (int c = 0; c < 2; c++) {
             uint4 big, small;
