@@ -26,13 +26,13 @@ static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)
 }
 #endif
 
-#define FA__WORKER <fa/kernel/attention_cpu_worker.h>
-#include <fa/arch/cpu/each_isa.h>
 #if defined(FA__ISA_AVX2)
 #define FA__HAS_AMX (FA__CPU_AMX && FA_DTYPE == FA_BF16)
 #else
 #define FA__HAS_AMX 0
 #endif
+#define FA__WORKER <fa/kernel/attention_cpu_worker.h>
+#include <fa/arch/cpu/each_isa.h>
 #if FA__HAS_AMX
 /* Products are done so soon that bringing tiles into the cache counts more: so more blocks share them (200 KB), whose Q is half as large. */
 enum { FA__ATTN(__amx_group) = FA__BLOCKS_THAT_FIT(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4), 204800, 8) };

@@ -8,11 +8,24 @@
 #define FA__WIDE 1 /* finite scores of any size (fa/softmax.h, FA_WIDE) */
 #include <fa/kernel/attention_parts.h>
 
+/* With AMX only tiles and products are others than with AVX-512. Hooks, masks and the softmax are the same and are compiled once:
+ * FA__COMMON(x) is the name in the variant that has them, and there the function is called, not inlined. */
+#if defined(FA__AMX)
+#define FA__COMMON(x) FA__ATTN(FA__CAT(_cpu_avx512, x))
+#else
+#define FA__COMMON(x) FA__LOOP(x)
+#endif
+#if FA__HAS_AMX && FA__ISA == FA__ISA_AVX512
+#define FA__FN_COMMON FA__FN_CALLED
+#else
+#define FA__FN_COMMON FA__FN
+#endif
+
 /* A block of queries. */
 typedef struct FA__LOOP(_query_block) {
     FA__LOOP(_qtile_tile) q;
     FA__LOOP(_pv_acc) o;
-    FA__LOOP(_softmax_state) state;
+    FA__COMMON(_softmax_state) state;
 } FA__LOOP(_query_block);
 
 /* What a core works on, on its thread's stack: a tile that the blocks of a group share, the scores and weights of the one block that meets
@@ -25,7 +38,9 @@ typedef struct FA__LOOP(_local) {
     FA__LOOP(_query_block) blocks[FA__GROUP];
 } FA__LOOP(_local);
 
-/* ---- scores: hook, mask and the end of the sequence ---- */
+/* ---- scores: hook, mask and the end of the sequence; the softmax ---- */
+
+#if !defined(FA__AMX)
 
 #if FA__HAS_MASK || FA__HAS_SCORE
 /* Applies the score hook, if `hooked`, and then the mask, if `masked`, to rows `first` to `end` - 1 of the block's scores; at.query,
@@ -103,7 +118,7 @@ FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int r
 }
 #endif
 
-/* The scores of a tile; those beyond the end of the keys are masked. */
+/* The scores of a tile, some of which the mask hides if `masked`, a compile-time constant; those beyond the end of the keys are masked. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int masked) {
     int cols = box.keys.end - box.keys.begin;
 #if FA__HAS_MASK || FA__HAS_SCORE
@@ -127,6 +142,18 @@ FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box
     for (int i = cols * FA_BLOCK_M; i < FA_BLOCK_N * FA_BLOCK_M; i++) s[i] = -INFINITY;
 }
 
+FA__FN_COMMON void FA__LOOP(_apply)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int masked) {
+    if (FA__HAS_MASK && masked) FA__LOOP(_modify)(s, p, at, box, 1);
+    else FA__LOOP(_modify)(s, p, at, box, 0);
+}
+FA__FN_COMMON int FA__LOOP(_weigh)(FA__LOOP(_softmax_state) * state, float *s, float scale_log2, float *alpha) {
+    return FA__LOOP(_softmax_update)(state, s, scale_log2, alpha);
+}
+FA__FN_COMMON void FA__LOOP(_finish)(const FA__LOOP(_softmax_state) * state, float scale, float *inverse, float *lse) {
+    FA__LOOP(_softmax_finish)(state, scale, inverse, lse);
+}
+#endif
+
 /* ---- the schedule ---- */
 
 /* One query block meets one tile of keys. */
@@ -134,13 +161,11 @@ FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LO
                             FA__LOOP(_query_block) * block, fa_tile_class of) {
     float alpha[FA_BLOCK_M];
 #if FA__SCORE_NEEDS == FA__NEED_BIAS
-    FA__LOOP(_prefetch_bias)(p, box);
+    FA__COMMON(_prefetch_bias)(p, box);
 #endif
     FA__LOOP(_qk_product)(&local->s, &block->q, &local->k, 0);
-    /* Two copies of the code, one of which has no mask in it. */
-    if (FA__HAS_MASK && of == FA_PARTIAL) FA__LOOP(_modify)(local->s.x, p, at, box, 1);
-    else FA__LOOP(_modify)(local->s.x, p, at, box, 0);
-    if (FA__LOOP(_softmax_update)(&block->state, local->s.x, p->scale_log2, alpha))
+    FA__COMMON(_apply)(local->s.x, p, at, box, of == FA_PARTIAL);
+    if (FA__COMMON(_weigh)(&block->state, local->s.x, p->scale_log2, alpha))
         FA__LOOP(_pv_scale_rows)(&block->o, alpha);
     FA__LOOP(_pv_pack)(&local->weights, local->s.x);
     FA__LOOP(_pv_mma)(&block->o, &local->weights, &local->v, 0);
@@ -168,7 +193,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_local) * l
         if (p->negate)
             FA__LOOP(_qtile_negate)(&block->q, 0); /* a negative scale: the exponent's factor stays positive */
         FA__LOOP(_pv_zero)(&block->o);
-        FA__LOOP(_softmax_init)(&block->state);
+        FA__COMMON(_softmax_init)(&block->state);
     }
 
     fa_range tiles = FA__LOOP(_tiles)(p, box);
@@ -217,7 +242,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_local) * l
         FA__LOOP(_query_block) *block = &local->blocks[i];
         float inverse[FA_BLOCK_M], lse[FA_BLOCK_M];
         o_block.row = box.queries.begin + i * FA_BLOCK_M;
-        FA__LOOP(_softmax_finish)(&block->state, p->scale_log2 * FA__LN_2, inverse, lse);
+        FA__COMMON(_finish)(&block->state, p->scale_log2 * FA__LN_2, inverse, lse);
         FA__LOOP(_pv_normalize)(&block->o, inverse);
         FA__LOOP(_otile_store)((FA__LOOP(_otile_tile) *)&block->o, o_block, 0); /* the same layout (cpu/mma.h, NAME_to_tile()) */
         int count = fa__min(FA_BLOCK_M, a->seqlen_q - o_block.row);
@@ -240,6 +265,8 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work)(fa__job *job) {
     fa_cpu_amx_end();
 #endif
 }
+#undef FA__COMMON
+#undef FA__FN_COMMON
 #undef FA__LOOP
 #undef FA__VARIANT
 #undef FA__ISA

@@ -79,11 +79,13 @@
 #include <fa/mma.h>
 #undef FA__PAIRED
 
+#if !defined(FA__AMX) /* which has that of AVX-512 */
 #define FA__SUFFIX FA__CAT(FA__VARIANT, _softmax)
 #define FA_M FA__WORKER_M
 #define FA_N FA__PART_N
 #define FA_WIDE FA__WIDE
 #include <fa/softmax.h>
+#endif
 
 #include <fa/arch/dtype.h>
 /* Names of a variant of an instance: FA_NAME, FA_SUB, FA__VARIANT and x pasted together (those of the instance itself are FA__ATTN(x)). So
