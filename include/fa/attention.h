@@ -104,7 +104,7 @@ typedef struct FA__PARAMS {
 #if FA__SOFT_CAP
     fa__cap_curve cap;
 #endif
-    int blocks_m;     /* query blocks of a head */
+    int blocks_m;     /* query blocks of a head; on the CPU groups of them, once a call knows how large these are */
     uint32_t items;   /* blocks_m * batch * heads: see FA__ATTN(__box) for their order */
     int passes, pass_blocks, last_pass_blocks; /* query blocks of a pass, and of the last pass */
     int section;                               /* heads that are interleaved */

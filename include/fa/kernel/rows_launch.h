@@ -13,35 +13,30 @@
 /* Elements of the instance's type in so many bytes. */
 #define FA__ROW_COLS(bytes) ((bytes) / (FA__IS_HALF ? 2 : 4))
 
-/* Rows in registers. Bytes that a thread reads before it uses them: of all tensors together, four loads of 16 bytes; and of
- * each of `tensors`. The threads of the largest team, a block, of which two fit in a multiprocessor; smaller teams share
- * blocks of that size if they are within warps (a softmax of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */
-#define FA__ROW_BYTES 64
+/* Rows in registers. */
+#define FA__ROW_BYTES 64 /* that a thread reads before it uses them, of all tensors together: four loads */
+/* The same of each of `tensors`. */
 #define FA__TEAM_BYTES(tensors) ((tensors) * 16 > FA__ROW_BYTES ? 16 : FA__ROW_BYTES / 16 / (tensors) * 16)
+/* Threads of the largest team, a block. Smaller teams share blocks of that size if they are within warps (a softmax of 1,024 columns: 1 % faster
+ * than in blocks of 128 on an H200). */
 #define FA__TEAM_THREADS 512
-#define FA__TEAM_RESIDENT 2
+#define FA__TEAM_RESIDENT 2 /* such blocks that fit in a multiprocessor */
 #define FA__CUT_THREADS 128 /* of a block that takes a segment (kernel/segments.h), FA__TEAM_BYTES each */
-/* Rows in shared memory, processed in pieces of FA__TEAM_BYTES: threads of a block; bytes that it holds at most as long as
- * another block can be added to the cluster, so that three blocks per multiprocessor take turns in loading, reducing and
- * storing; and the largest cluster that every device with clusters has (CUDA programming guide, "Thread Block Clusters"). */
-#define FA__SLOT_THREADS 256
-#define FA__SLOT_BYTES (64 * 1024)
-#define FA__SLOT_RESIDENT 3
-#define FA__CLUSTER_BLOCKS 8
-/* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used: bytes of a piece
- * per thread; vectors of 16 bytes of a row per thread, so many that what it does once per row weighs little, and the same of
- * a row that lanes of a warp share (16 there, too, is 1 % faster for 2^18 rows of 1,024 columns, and 7 % slower for 2^12);
- * the largest team, so that there are many rows at a time, and yet many threads for few rows; vectors that one of its threads
- * has at most, before a cluster takes the row; threads of a block whose teams are within warps, and threads that should fit
- * in a multiprocessor. (Persistent blocks, with the next row's first piece in flight as they finish one, were 10 % slower on
- * an H200: not all multiprocessors read equally fast, and what each does must not be settled beforehand.) */
-#define FA__ONCE_BYTES 64
-#define FA__ONCE_VECTORS 16
-#define FA__ONCE_LANE_VECTORS 8
-#define FA__ONCE_TEAM 256
-#define FA__ONCE_MOST 256
-#define FA__ONCE_LANE_BLOCK 128
-#define FA__ONCE_THREADS 1024
+/* Rows in shared memory, processed in pieces of FA__TEAM_BYTES. */
+#define FA__SLOT_THREADS 256      /* of a block */
+#define FA__SLOT_BYTES (64 * 1024) /* that a block holds at most, as long as another one can be added to the cluster */
+#define FA__SLOT_RESIDENT 3       /* blocks of a multiprocessor, which take turns in loading, reducing and storing */
+#define FA__CLUSTER_BLOCKS 8      /* the most that every device with clusters has (CUDA programming guide, "Thread Block Clusters") */
+/* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used. (Persistent blocks,
+ * with the next row's first piece in flight as they finish one, were 10 % slower on an H200: not all multiprocessors read
+ * equally fast, and what each does must not be settled beforehand.) */
+#define FA__ONCE_BYTES 64       /* of a piece, per thread */
+#define FA__ONCE_VECTORS 16     /* vectors of 16 bytes of a row per thread: so many that what it does once per row weighs little */
+#define FA__ONCE_LANE_VECTORS 8 /* the same of a row that lanes of a warp share (16: 1 % faster for 2^18 rows of 1,024 columns, 7 % slower for 2^12) */
+#define FA__ONCE_TEAM 256       /* threads of the largest team: many rows at a time, and yet many threads for few rows */
+#define FA__ONCE_MOST 256       /* vectors that one of its threads has at most, before a cluster takes the row */
+#define FA__ONCE_LANE_BLOCK 128 /* threads of a block whose teams are within warps */
+#define FA__ONCE_THREADS 1024   /* threads that should fit in a multiprocessor */
 
 /* From so many bytes on caches hold little of a matrix: what is read of it is evicted last, so that results are written
  * to memory early. On an H200 most kernels are 1 to 4 % faster for it. With smaller matrices they would be, too (8 MB: 3 to 8 %),

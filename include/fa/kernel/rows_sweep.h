@@ -28,13 +28,11 @@ typedef struct __align__(128) fa__shares {
     float part[2][2][FA__SWEEP_THREADS / 32];
 } fa__shares;
 
-/* Rows of any kind (norm_any.h): vectors of 16 bytes of a row that a thread of a forward has, chosen so that many rows
- * are in flight; threads of a block whose teams are lanes; blocks of a backward that fit in a multiprocessor; and rows
- * that each of its teams has, unless there are too few. */
-#define FA__ANY_VECTORS 4
-#define FA__ANY_LANE_BLOCK 128
-#define FA__ANY_RESIDENT 2
-#define FA__ANY_ROWS 8
+/* Rows of any kind (norm_any.h). */
+#define FA__ANY_VECTORS 4      /* vectors of 16 bytes of a row that a thread of a forward has: few, so that many rows are in flight */
+#define FA__ANY_LANE_BLOCK 128 /* threads of a block whose teams are lanes */
+#define FA__ANY_RESIDENT 2     /* blocks of a backward that fit in a multiprocessor */
+#define FA__ANY_ROWS 8         /* that each of its teams takes, unless there are too few: its sums of columns are written and read once for them */
 /* Shared memory for so many columns, which may begin anywhere in a vector. */
 static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
 /* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A
