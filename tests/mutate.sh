@@ -109,7 +109,7 @@ if [ "$1" = --one ]; then
         math.h) suites="primitives swiglu" ;;
         kernel/check.h | kernel/attention_check.h) suites="contracts rope forward" ;;
         philox.h | reduce.h | row.h | arch/cpu/row*.h | arch/cpu/reduce.h) suites="rows row_softmax swiglu layernorm cross_entropy" ;;
-        arch/cpu/ops*.h | arch/cpu/isa.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives" ;;
+        arch/cpu/ops*.h | arch/cpu/isa.h | arch/cpu/vector.h) suites="rows swiglu row_softmax forward primitives contracts" ;;
         arch/cpu/*_amx.h)
             suites=amx_forward
             grep -qsw avx512_bf16 /proc/cpuinfo || suites= verdict="needs AVX512-BF16" ;;
