@@ -793,24 +793,23 @@ static void large_scale(const instance *of, int queries, int times) {
     tap_ok(!wrong && sure > queries * times / 2, "%s: a scale of 2e8 leaves the largest, of %d queries (%d wrong)", of->name, queries, wrong);
 }
 
-/* Runs a problem as it is filled, and compares it with its reference. *worst: the largest share of what is allowed. */
-static int agrees_within(problem *p, const result *exact, tolerance allowed, double *worst) {
-    problem_upload(p);
-    const int ran = check_forward(p);
-    problem_download(p);
-    return check_outputs(p, exact, allowed, worst, 0) && ran;
-}
-/* The same, up to what an unfused computation is off, but of o at least `o`, and of lse `lse`, if that is not 0. */
-static int agrees(problem *p, double o, double lse, double *worst) {
+/* Runs a problem as it is filled, and compares it with the reference: up to what an unfused computation is off, but of o at least `o`, and
+ * of lse `lse`, if that is not 0; and in any case up to `most`. *worst: the largest share of it. */
+static int agrees_up_to(problem *p, double o, double lse, tolerance most, double *worst) {
     result exact = result_new(p);
     reference_attention(p, &exact);
     tolerance allowed = check_measure(p, &exact);
-    allowed.o = fmax(allowed.o, o);
-    if (lse > 0) allowed.lse = lse;
-    const int right = agrees_within(p, &exact, allowed, worst);
+    allowed.o = fmin(fmax(allowed.o, o), most.o);
+    allowed.lse = fmin(lse > 0 ? lse : allowed.lse, most.lse);
+    problem_upload(p);
+    const int ran = check_forward(p);
+    problem_download(p);
+    const int right = check_outputs(p, &exact, allowed, worst, 0);
     result_delete(&exact);
-    return right;
+    return ran && right;
 }
+static const tolerance unlimited = {INFINITY, INFINITY};
+static int agrees(problem *p, double o, double lse, double *worst) { return agrees_up_to(p, o, lse, unlimited, worst); }
 
 /* Scores that are alike, of products of 0 or (where they may be large) of large ones, whatever the scale: rows have the mean of what they
  * see, and those that see nothing are 0. */
@@ -871,8 +870,10 @@ static void added_scores(const instance *of) {
     double worst = 0;
     int wrong = 0;
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
-        /* In units of log2, in which scores are kept. */
-        const double added = 1.45 * (of->score == SCORE_alibi ? (double)slopes[n % 2][n % 2 ? 3 : 0] * cases[n].keys : n % 2 ? 1e4 : 100);
+        /* At most, in units of log2, in which scores are kept. */
+        const double added = 1.45 * (of->score == SCORE_alibi ? (double)slopes[n % 2][n % 2 ? 3 : 0] * fmax(cases[n].queries, cases[n].keys) : n % 2 ? 1e4 : 100);
+        /* An unfused computation rounds sums to half types, and is off by whole units: here only weights may be rounded so. */
+        const tolerance halves = {number_half_ulp(4, of->dtype) + 4 * 2 * number_half_ulp(added, FA_F32), 1e-4};
         shape s = shape_plain(2, 4, 2, cases[n].queries, cases[n].keys);
         problem p = fresh(of, &s);
         p.args.scale = cases[n].scale;
@@ -891,15 +892,7 @@ static void added_scores(const instance *of) {
         /* Where q is 0 all rows of a head are alike: too few to measure an error by. A key that outweighs the others and comes early
          * is rounded with each of the hundreds after it: at random, 1e-6 of values up to 4, of which 2e-6 are allowed. Rounding what
          * is added, at 100, would be 5e-6. 1e-4: 13 units of the last place of what is added. */
-        if (of->dtype == FA_F32) {
-            wrong += !agrees(&p, 8 * number_half_ulp(4, FA_F32), n < EXACT ? 1e-4 : 0, &worst);
-        } else { /* an unfused computation rounds sums to half types, and would be off by whole units; here weights alone are */
-            const tolerance allowed = {number_half_ulp(4, of->dtype) + 4 * 2 * number_half_ulp(added, FA_F32), 1e-4};
-            result exact = result_new(&p);
-            reference_attention(&p, &exact);
-            wrong += !agrees_within(&p, &exact, allowed, &worst);
-            result_delete(&exact);
-        }
+        wrong += !agrees_up_to(&p, 8 * number_half_ulp(4, FA_F32), n < EXACT ? 1e-4 : 0, of->dtype == FA_F32 ? unlimited : halves, &worst);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: what is added to scores of any scale, on both sides of the diagonal: largest error %.2f of the allowed (%d wrong)",

@@ -84,6 +84,7 @@ static double loss_row(const double *z, int64_t cols, int target, const options 
     *slack = 1.5e-6 + 2.5e-7 * fabs(largest - z[target]) + 2 * cap_slack(o) + 2e-7 * fabs(loss);
     if (o->smoothing > 0) *slack += o->smoothing * (1e-6 * size + 3e-7 * fabs(largest - mean));
     if (o->z_loss > 0) *slack += o->z_loss * fabs(lse) * (3e-6 + 5e-7 * fabs(lse) + 2 * cap_slack(o));
+    if (!isfinite(*slack)) *slack = 0;
     return loss;
 }
 static void gradient_row(const double *z, double lse, double *d, double *slack, int64_t cols, int target, double d_loss, const options *o) {
@@ -93,7 +94,7 @@ static void gradient_row(const double *z, double lse, double *d, double *slack, 
         double inner = p * weight - even - hit, size = p * fabs(weight) * (1.5e-6 + 2.5e-7 * (p > 0 ? fabs(z[j] - lse) : 0) + cap_slack(o)) + 3e-7 * (even + hit) + 2.5e-38 * fabs(weight);
         d[j] = ignored(o, target) ? 0 : !valid(target, cols) ? NAN : d_loss * inner * slope;
         slack[j] = fabs(d_loss) * (size * (slope + (o->cap > 0 ? 1e-6 : 0)) + (o->cap > 0 ? 1.2e-6 * fabs(inner) : 0)) + 2.5e-7 * fabs(d[j]);
-        if (ignored(o, target)) slack[j] = 0;
+        if (!isfinite(slack[j]) || ignored(o, target)) slack[j] = 0;
     }
 }
 

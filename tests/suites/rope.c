@@ -167,7 +167,7 @@ static double error_of(const task *p, int t_got, int t_before, int back) {
                     double x = matrix_get(before, row_before, i), y = pair >= 0 ? matrix_get(before, row_before, other) : 0;
                     double exact = pair < 0 ? x : x * c + (second ? y * sine : -y * sine);
                     double allowed = pair < 0 ? 0 : (s->table ? 0 : slack * (fabs(x) + fabs(y))) + 2e-7 * (fabs(x * c) + fabs(y * sine));
-                    worst = number_worse(worst, matrix_error(matrix_get(got, row, i), exact, allowed, got->dtype));
+                    worst = number_worse(worst, matrix_error(matrix_get(got, row, i), exact, isfinite(allowed) ? allowed : 0, got->dtype));
                 }
             }
         }
