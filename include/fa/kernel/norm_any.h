@@ -54,7 +54,7 @@ FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uin
 }
 /* Vector `v` of a slot's columns, of which `left` remain from there on; elements after these become `missing`. If none
  * remain the first vector is read: what follows a slot may be being written. */
-FA__FN void FA__LOOP(_see)(float *x, const unsigned char *slot, int v, int phase, int left, float missing) {
+FA__FN void FA__LOOP(_slot_load)(float *x, const unsigned char *slot, int v, int phase, int left, float missing) {
     const uint4 *from = (const uint4 *)slot + (left > 0 ? v : 0);
     uint4 word = from[0];
     uint32_t raw[8] = {word.x, word.y, word.z, word.w};
@@ -69,7 +69,7 @@ FA__FN void FA__LOOP(_see)(float *x, const unsigned char *slot, int v, int phase
     for (int i = 0; i < FA__LOOP(_VECTOR); i++) x[i] = i < left ? x[i] : missing;
 }
 /* Writes vector `v` of a span: into a slot, unless it is a whole aligned vector of memory. FA__LOOP(_send) then writes what is in the slot. */
-FA__FN void FA__LOOP(_show)(unsigned char *slot, const FA__LOOP(_span) * s, int v, const float *x) {
+FA__FN void FA__LOOP(_slot_store)(unsigned char *slot, const FA__LOOP(_span) * s, int v, const float *x) {
     uint32_t raw[4];
     FA__LOOP(_row__pack)(raw, x);
     if (!s->phase && 16 * v + 16 <= s->bytes) {
@@ -175,8 +175,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             for (int v = crew.thread; v * FA__LENGTH < count; v += crew.threads) {
                 const int left = count - v * FA__LENGTH;
                 float x[FA__LENGTH], w[FA__LENGTH];
-                FA__LOOP(_see)(x, slot0, v, phase[0], left, mean);
-                if (p->residual.data) FA__LOOP(_see)(w, slot0 + p->rows.slot_bytes, v, phase[1], left, 0.0f);
+                FA__LOOP(_slot_load)(x, slot0, v, phase[0], left, mean);
+                if (p->residual.data) FA__LOOP(_slot_load)(w, slot0 + p->rows.slot_bytes, v, phase[1], left, 0.0f);
                 if (first_pass) {
                     float gamma[FA__LENGTH];
                     FA__LOOP(_weights)(gamma, p->gamma, from + v * FA__LENGTH, left, 1.0f);
@@ -200,14 +200,14 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                     continue;
                 }
                 /* The sum is written here and not above, so that it may take the place of what it is made of. */
-                if (p->sum.data) FA__LOOP(_show)(of_sum, &sum_span, v, x);
+                if (p->sum.data) FA__LOOP(_slot_store)(of_sum, &sum_span, v, x);
                 if (!p->y.data) continue;
                 float gamma[FA__LENGTH];
                 FA__LOOP(_weights)(gamma, p->gamma, from + v * FA__LENGTH, left, 1.0f);
                 FA__LOOP(_weights)(w, p->beta, from + v * FA__LENGTH, left, 0.0f);
                 FA__UNROLL
                 for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf((x[i] - mean) * rstd, gamma[i], w[i]);
-                FA__LOOP(_show)(of_y, &y_span, v, x);
+                FA__LOOP(_slot_store)(of_y, &y_span, v, x);
             }
             if (look == FA__RESULTS && p->sum.data) FA__LOOP(_send)(of_sum, &sum_span, &crew);
             if (look == FA__RESULTS && p->y.data) FA__LOOP(_send)(of_y, &y_span, &crew);
@@ -280,8 +280,8 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t seg
         fa_sm80_copy_commit();
         if (turn < 0) continue;
         const float mean = FA__CENTERED && there ? p->mean[here] : 0.0f, rstd = there ? p->rstd[here] : 0.0f;
-        FA__LOOP(_see)(n, now, v, FA__LOOP(_phase)(&p->sum, here, first), left, mean);
-        FA__LOOP(_see)(w, now + p->rows.slot_bytes, v, FA__LOOP(_phase)(&p->d_y, here, first), left, 0.0f);
+        FA__LOOP(_slot_load)(n, now, v, FA__LOOP(_phase)(&p->sum, here, first), left, mean);
+        FA__LOOP(_slot_load)(w, now + p->rows.slot_bytes, v, FA__LOOP(_phase)(&p->d_y, here, first), left, 0.0f);
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) {
             n[i] = (n[i] - mean) * rstd;
@@ -300,7 +300,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t seg
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) n[i] = (w[i] - (FA__CENTERED ? of_w : 0.0f) - n[i] * of_wn) * rstd;
         if (p->d_sum.data) {
-            FA__LOOP(_see)(w, now + 2 * p->rows.slot_bytes, v, FA__LOOP(_phase)(&p->d_sum, here, first), left, 0.0f);
+            FA__LOOP(_slot_load)(w, now + 2 * p->rows.slot_bytes, v, FA__LOOP(_phase)(&p->d_sum, here, first), left, 0.0f);
             FA__UNROLL
             for (int i = 0; i < FA__LENGTH; i++) n[i] += w[i];
         }
@@ -312,7 +312,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t seg
                 FA__UNROLL
                 for (int i = 0; i < FA__LENGTH; i++) n[i] = kept >> i & 1 ? n[i] * p->dropout.scale : 0.0f;
             }
-            if (left > 0) FA__LOOP(_show)(result, &to, v, n);
+            if (left > 0) FA__LOOP(_slot_store)(result, &to, v, n);
             FA__LOOP(_send)(result, &to, &crew);
         }
     }

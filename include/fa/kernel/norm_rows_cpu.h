@@ -13,7 +13,7 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
 
 /* The sums of all s - pivot and of their squares. The pivot is at first the mean of the first 16 elements, nearly, which is near that of all
  * if rows are anything like what norms are made for. */
-FA__FN_CALLED void FA__LOOP(_see)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
+FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
     const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
@@ -69,7 +69,7 @@ FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, c
     pivot = FA__LOOP(_row__coarse)(FA__LOOP(_reduce__join)(first, 0) / (float)some);
     for (int again = 0; again < 2; again++) { /* once more, about the mean, where most of the squares come from the pivot's distance to it */
         if (!(fabsf(pivot) < INFINITY)) pivot = 0.0f; /* the mean of a row that begins with an infinity is infinite, not NaN */
-        FA__LOOP(_see)(&sum, &squares, x, r, cols, pivot);
+        FA__LOOP(_shifted_sums)(&sum, &squares, x, r, cols, pivot);
         const float off = sum * p->inverse_cols, lost = sum * off;
         f->mean = pivot + off;
         if (lost <= 0.5f * squares && squares < INFINITY) again = 2;
@@ -77,7 +77,7 @@ FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, c
         pivot = f->mean;
     }
 #else
-    FA__LOOP(_see)(&sum, &squares, x, r, cols, pivot);
+    FA__LOOP(_shifted_sums)(&sum, &squares, x, r, cols, pivot);
 #endif
     f->rstd = fa__rsqrt(squares * p->inverse_cols + p->eps);
 }

@@ -4,10 +4,10 @@
 enum { FA__LOOP(_HOLDS) = FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
 
 /* A row of a team. */
-typedef struct FA__LOOP(_part) {
+typedef struct FA__LOOP(_team_row) {
     int64_t row;
     int cols; /* 0: there is no such row */
-} FA__LOOP(_part);
+} FA__LOOP(_team_row);
 FA__FN int FA__LOOP(_column)(const fa_team *team, int piece) { return (piece * team->threads + team->thread) * FA__LOOP(_row_LENGTH); }
 
 /* A row of a matrix. */
@@ -36,7 +36,7 @@ FA__FN void FA__LOOP(_bring)(unsigned char *slot0, const FA__PARAMS *p, const FA
     }
 }
 /* A piece of what is there. */
-FA__FN void FA__LOOP(_take)(float *x, unsigned char *slot0, int piece) {
+FA__FN void FA__LOOP(_slot_load)(float *x, unsigned char *slot0, int piece) {
     const uint4 word = *FA__LOOP(_slot)(slot0, piece);
     FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
 }
@@ -81,8 +81,8 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
-        FA__LOOP(_take)(x, slot0, piece);
-        FA__LOOP(_take)(d, slot0 + p->rows.slot_bytes, piece);
+        FA__LOOP(_slot_load)(x, slot0, piece);
+        FA__LOOP(_slot_load)(d, slot0 + p->rows.slot_bytes, piece);
         FA__UNROLL
         for (int i = 0; i < FA__LENGTH; i++) { /* the weights come later: now there are no registers for them */
             float *sum = sums + piece * FA__LENGTH + i;
@@ -121,11 +121,11 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
 }
 
 /* Writes the gradients of a row. */
-FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_part) * part, unsigned char *slot0,
+FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, const FA__LOOP(_team_row) * own, unsigned char *slot0,
                              const fa_team *team, float4 *kept, const float *n_kept, const float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const float by = -k->wn * k->rstd * k->rstd, base = -k->w * k->rstd;
-    const FA__LOOP(_line) d_x = FA__LOOP(_line_of)(&p->d_x, part->row, part->cols);
+    const FA__LOOP(_line) d_x = FA__LOOP(_line_of)(&p->d_x, own->row, own->cols);
     const int drops = p->dropout.threshold > 0 && p->d_x.data;
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH];
 #define FA__GRADIENT(held)                                                                                                                                       \
@@ -133,14 +133,14 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(n_kept[piece * FA__LENGTH + i], -k->wn * k->rstd, fmaf(w_kept[piece * FA__LENGTH + i], k->rstd, base)); \
     } else {                                                                                                                                                     \
-        FA__LOOP(_take)(x, slot0, piece);                                                                                                                        \
-        FA__LOOP(_take)(d, slot0 + p->rows.slot_bytes, piece);                                                                                                   \
+        FA__LOOP(_slot_load)(x, slot0, piece);                                                                                                                   \
+        FA__LOOP(_slot_load)(d, slot0 + p->rows.slot_bytes, piece);                                                                                              \
         FA__LOOP(_kept)(gamma, kept, piece);                                                                                                                     \
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] = fmaf(d[i] * gamma[i], k->rstd, FA__CENTERED ? fmaf(x[i] - k->mean, by, base) : x[i] * by);                   \
     }                                                                                                                                                            \
     if (p->d_sum.data) {                                                                                                                                         \
-        FA__LOOP(_take)(d, slot0 + 2 * p->rows.slot_bytes, piece);                                                                                               \
+        FA__LOOP(_slot_load)(d, slot0 + 2 * p->rows.slot_bytes, piece);                                                                                          \
         FA__UNROLL                                                                                                                                               \
         for (int i = 0; i < FA__LENGTH; i++) x[i] += d[i];                                                                                                       \
     }
@@ -153,9 +153,9 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         }
         return;
     }
-    const FA__LOOP(_line) d_residual = FA__LOOP(_line_of)(&p->d_residual, part->row, part->cols);
-    const FA__LOOP(_row_view) columns = FA__LOOP(_row_at)(NULL, part->cols, team);
-    const FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&columns, (uint64_t)(part->row * p->rows.cols), &p->dropout);
+    const FA__LOOP(_line) d_residual = FA__LOOP(_line_of)(&p->d_residual, own->row, own->cols);
+    const FA__LOOP(_row_view) columns = FA__LOOP(_row_at)(NULL, own->cols, team);
+    const FA__LOOP(_row_drawn) drawn = FA__LOOP(_row_draw)(&columns, (uint64_t)(own->row * p->rows.cols), &p->dropout);
     FA__ROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         FA__GRADIENT(0)

@@ -1,7 +1,7 @@
 /* rows_cpu_worker.h: a thread's share of the rows, for the instruction set FA__ISA. */
 #define FA_COLS FA__CPU_PIECE
 #define FA_KEEP FA__CPU_KEEP
-#include <fa/kernel/rows_parts.h>
+#include <fa/kernel/rows_primitives.h>
 
 /* Room for what the forward keeps of a row: lines of 64 bytes, on the stack of this thread. */
 #if FA__KEEPS_FORWARD

@@ -61,7 +61,7 @@
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
-#include <fa/kernel/rows_gpu_parts.h>
+#include <fa/kernel/rows_gpu_variant.h>
 #define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared))}
 FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;

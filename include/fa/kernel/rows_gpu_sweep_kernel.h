@@ -7,7 +7,7 @@
 #define FA_PIECES FA__PIECES
 #define FA_WHOLE 2
 #define FA__EVEN 1
-#include <fa/kernel/rows_gpu_parts.h>
+#include <fa/kernel/rows_gpu_variant.h>
 
 #if !FA__HOST_PASS
 /* Where a worker's sums go, from a thread's number `i` on. There is room to a multiple of 16 columns. */
@@ -60,15 +60,15 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         fa_sm80_copy_commit();
         here = here + 1 == stages ? 0 : here + 1;
         if (i < 0) continue;
-        const FA__LOOP(_part) part = {begin + (int64_t)i * step, i < rows ? cols : 0};
+        const FA__LOOP(_team_row) own = {begin + (int64_t)i * step, i < rows ? cols : 0};
         now = next;
-        FA__LOOP(_peek)(&next, &p, part.row + step, i + 1 < rows);
+        FA__LOOP(_peek)(&next, &p, own.row + step, i + 1 < rows);
         fa_sm80_copy_wait(stages - 1);
         FA__LOOP(_sum_up)(&now, &p, slot0 + here * stage_bytes, &team, shares, kept, sums, n, w);
         /* Addresses are recomputed: kept, they would take registers that are not there. */
         fa_team same = team;
         same.thread = fa_sm80_opaque(team.thread);
-        FA__LOOP(_write)(&now, &p, &part, slot0 + fa_sm80_opaque(here) * stage_bytes, &same, kept, n, w);
+        FA__LOOP(_write)(&now, &p, &own, slot0 + fa_sm80_opaque(here) * stage_bytes, &same, kept, n, w);
     }
     if (!p.sums.partial) return;
 

@@ -11,7 +11,7 @@
 #else
 #define FA_COLS FA__ROW_COLS(FA__TEAM_BYTES(FA__HELD_BACKWARD))
 #endif
-#include <fa/kernel/rows_gpu_parts.h>
+#include <fa/kernel/rows_gpu_variant.h>
 #undef FA__UNROLL_PIECES
 #define FA__UNROLL_PIECES
 #if FA__CUT_BACKWARD
@@ -27,7 +27,7 @@ FA__TEAM_KERNEL(_backward, FA__TEAM_THREADS, FA__TEAM_RESIDENT)
 #else
 #define FA__FORWARD_RESIDENT FA__CUT_RESIDENT
 #endif
-#include <fa/kernel/rows_gpu_parts.h>
+#include <fa/kernel/rows_gpu_variant.h>
 #if FA__CUT_FORWARD
 FA__TEAM_KERNEL(_forward, FA__CUT_THREADS, FA__FORWARD_RESIDENT)
 #elif FA__ONCE_FORWARD

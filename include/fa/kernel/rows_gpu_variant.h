@@ -1,6 +1,6 @@
-/* rows_gpu_parts.h: the row functions of a variant, and the kernel of one of them, in which teams take rows until there are
+/* rows_gpu_variant.h: the row functions of a variant, and the kernel of one of them, in which teams take rows until there are
  * none: FA__TEAM_KERNEL() for teams of a block at most, FA__ROWS_KERNEL() for blocks and clusters. */
-#include <fa/kernel/rows_parts.h>
+#include <fa/kernel/rows_primitives.h>
 
 #if !defined(FA__ROWS_KERNEL)
 /* Multiprocessors with less shared memory also have room for fewer threads: 1,536, not 2,048; and so have those of sm_110. */

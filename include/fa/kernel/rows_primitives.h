@@ -1,4 +1,4 @@
-/* rows_parts.h: the pieces that row functions are made of, for the variant FA__VARIANT of an instance. Takes parameters of
+/* rows_primitives.h: the primitives that row functions are made of, for the variant FA__VARIANT of an instance. Takes parameters of
  * fa/row.h and fa/reduce.h, and three of its own. FA__DIRECTIONS: which row functions are needed (default: both). FA__EVEN: whether rows are
  * of whole vectors (FA_WHOLE 2), and a piece is one for each thread (default: 0; GPU). FA__ABREAST: how many of such rows a team has at a
  * time (default: 1). */
