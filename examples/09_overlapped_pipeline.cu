@@ -71,12 +71,10 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
         pass_turn(consumer);
         if (leader) fa_mbarrier_arrive(&shared->k_empty[(i + 1) % STAGES]);
         group_softmax(&w, s, factor, p->scale);
-        /* Once a few tiles have been seen, most bring no larger score, and O stays. The wait stands in both arms: without a
-         * branch before it, the assembler would move it up, ahead of the softmax. */
-        if (__any_sync(0xFFFFFFFF, factor[0] != 1 || factor[1] != 1)) {
-            wait_outputs(w.o, 0);
-            group_rescale(&w, factor);
-        } else wait_outputs(w.o, 0);
+        /* One wait, which all four warps share (PTX ISA, .aligned): not one in either arm of the question, which each warp answers for itself. */
+        wait_outputs(w.o, 0);
+        /* Once a few tiles have been seen, most bring no larger score, and O stays. */
+        if (__any_sync(0xFFFFFFFF, factor[0] != 1 || factor[1] != 1)) group_rescale(&w, factor);
         if (leader) fa_mbarrier_arrive(&shared->v_empty[i % STAGES]);
         group_pack(weights, s);
     }

@@ -83,6 +83,7 @@ suite() {
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_forward | simulated90_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     simulated_contracts | simulated90_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
+    simulated90_order) on_simulator "$1" "$2" tests/suites/order.c ;;
     simulated_*) on_simulator "$1" "$2" "tests/suites/${2#simulated_}.c" ;;
     gpu | plain) on_gpu "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
@@ -147,7 +148,9 @@ if [ "$1" = --one ]; then
         arch/sm90/cluster.h) ;;
         arch/sm90/ops.h | arch/sm90/wgmma.h | mbarrier.h) [ "$GPU_ARCH" = sm_90a ] || suites= verdict="needs a GPU of compute capability 9.0" ;;
         arch/sm90/* | kernel/tensor_map.h | kernel/attention_bias_tiles.h | kernel/attention_gpu.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups.h | kernel/attention_producers.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/*soft_cap.h)
-            if [ -z "$GPU" ] && [ -n "$CXX" ]; then suites="simulated90_forward simulated90_contracts"
+            if [ -z "$GPU" ] && [ -n "$CXX" ]; then
+                suites="simulated90_forward simulated90_contracts"
+                [ "$file" != kernel/attention_order.h ] || suites="simulated90_order $suites"
             elif [ "$GPU_ARCH" != sm_90a ]; then suites= verdict="needs a GPU of compute capability 9.0"; fi ;;
         kernel/attention_columns.h) # of which the simulator shows a part
             [ "$GPU_ARCH" = sm_90a ] || [ -z "$GPU" ] || suites= verdict="needs a GPU of compute capability 9.0" ;;

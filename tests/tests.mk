@@ -192,7 +192,7 @@ slow_90       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(filter-out $(slow_80)
 few_cores     = $(filter 1 2 3,$(test_cores))
 simulated_rows = $(if $(filter 1,$(FA_FULL))$(if $(few_cores),,all),$(row_suites),$(if $(slow_first),$(filter-out layernorm,$(row_suites)),layernorm))
 simulated     = primitives $(simulated_rows) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
-simulated_90  = primitives $(slow_90) $(filter-out $(both_slow),$(some_chunks))
+simulated_90  = primitives order $(slow_90) $(filter-out $(both_slow),$(some_chunks))
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)

@@ -32,7 +32,9 @@
  * @endcode
  *
  * No parameters: a plain header. Without nvcc it has no functions; kernels that use it run on compute capability 9.0 and
- * newer. What a thread does before its arrival is ordered before what another does after its wait.
+ * newer. What a thread does before its arrival is ordered before what another thread does after its wait, but what it has read
+ * not before what the copy engine then writes: threads that have read a tile themselves (ldmatrix, NAME_at()), and not only by
+ * products, call fa_sm90_proxy_fence() before they arrive.
  *
  * Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
  */

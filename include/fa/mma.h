@@ -77,7 +77,8 @@
  * done. Until then do not touch the registers of C and A, and do not write the tiles. NAME_store(acc, block, thread) writes C,
  * rounded, straight to memory; with fewer instructions NAME_round() and NAME_to_panel() write 64 columns of a warp's 16 rows to
  * where a tile of FA_TMA can send them from. The compiler serialises the products (warnings C7510 and on) where control flow
- * around them is not the same for the whole warp, or where an accumulator is defined under a condition.
+ * around them is not the same for the whole warp, or where an accumulator is defined under a condition. Each call is one of all
+ * four warps of a warpgroup (PTX ISA, `.aligned`): not one in either arm of a branch that every warp decides for itself.
  *
  * All threads of the FA_WARPS warps call together, converged. NAME_mma() reads tiles that a barrier has made visible,
  * and is done with them when it returns. `thread` is the caller's index among the FA_WARPS * 32 threads.

@@ -88,7 +88,7 @@ typedef struct fa_rmsnorm_args {
     fa_matrix d_x;        /**< (rows, cols) FA_DTYPE, written by the backward; NULL: not wanted */
     fa_matrix d_residual; /**< (rows, cols) FA_DTYPE, written by the backward; NULL: not wanted. Without dropout the same as d_x */
     void *d_gamma;        /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
-    void *workspace;      /**< NAME_workspace() bytes at a multiple of 16, for the backward; NULL if that is 0 */
+    void *workspace;      /**< NAME_workspace() bytes at a multiple of 16, for the backward, that no other call uses meanwhile; NULL if that is 0 */
     size_t workspace_bytes;
     int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */

@@ -2,64 +2,99 @@
  * blocks: static, computed from the number of the team; or, where a mask reads memory and the user gives a workspace, dynamic,
  * by a counter in it. */
 
-/* Without a mask all query blocks take equally long, and are dealt to the teams in turn. So they are,
- * too, under a mask that leaves each of them about as much (a window, documents, spans), but in rounds that go forwards and
- * backwards alternately, with neighbours at the same time. Under other masks later blocks mostly take longer, as under a
- * causal one. There a team takes pairs of blocks of a head, one from either end, and all pairs take equally long; heads
- * follow each other, so that neighbours share K and V in the cache. The last heads, about a round of pairs, are dealt out as single blocks, the
- * longest first, forwards and backwards alternately. That comes within 1% of an even share in most of what the benchmark
- * times (3% at worst) without a counter in memory. All blocks are dealt out singly where many see
- * nothing (causal queries before the first key): their pairs differ. Each team gets one block at least: there are no more
- * teams than blocks, and dealing leaves none out. */
+/* Without a mask all query blocks take equally long, and are dealt to the teams in turn. Under a mask they are dealt in rounds that go forwards
+ * and backwards alternately, so that who gets a longer one in one round gets a shorter one in the next. Neighbours get blocks of the same head at
+ * the same time, and so share K and V in the cache. Three parts follow each other, any of which may be empty:
+ *
+ * 1. Pairs of blocks of a head, one from either end: under a causal mask all of them take equally long.
+ * 2. Blocks that take equally long, head after head: documents, spans; under a window all but those at its ends.
+ * 3. The others, the longest of all heads first: mostly later blocks take longer, as under a causal mask. Going through all heads with each block
+ *    would read K and V from memory for every one; so a strip of neighbouring blocks is taken of each head, then the next strip.
+ *
+ * After pairs there are still the last heads, about a round of pairs, for the third part, in strips of one block. That comes within 1% of an even
+ * share under a causal mask in most of what the benchmark times, and within 3% elsewhere, but for documents and other masks that are not known
+ * beforehand. Each team gets one block at least: there are no more teams than blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
-    uint32_t teams; /* that have blocks: all of the launch, or all but the last */
-    uint32_t even;  /* blocks take about equally long */
-    uint32_t pairs, front_heads, front, rest_heads; /* pairs of a head; heads dealt in pairs, and their pairs; the other heads */
-    fa__divider by_blocks, by_pairs, by_rest_heads;
+    uint32_t teams;                                  /* that have blocks: all of the launch, or all but the last */
+    uint32_t pairs, paired_heads, all_pairs, ahead;  /* pairs of a head; heads dealt in pairs; their pairs; how many teams have had one more than the others */
+    uint32_t heads, items;                           /* dealt in single blocks, and how many blocks these are */
+    uint32_t first, alike, all_alike;                /* of these a head's blocks that take equally long: the first, their number, and that of all heads */
+    uint32_t others, strip, last_strip;              /* a head's others; how many of them a strip has, and the last strip */
+    fa__divider by_pairs, by_alike, by_strips, by_strip, by_last_strip; /* by_strips: strips of all heads */
 #if FA__COUNTED
     uint32_t *counter; /* how many blocks have been taken, beyond each team's first; or NULL */
 #endif
 } FA__LOOP(_order);
 
-enum { FA__LOOP(_alike), FA__LOOP(_paired), FA__LOOP(_uneven) }; /* how long blocks take */
-#define FA__ALL_ALIKE (FA__MASK_NEEDS & (FA__NEED_DOCUMENT | FA__NEED_SPAN)) /* known at compile time */
+#define FA__ALL_ALIKE (FA__MASK_NEEDS & (FA__NEED_DOCUMENT | FA__NEED_SPAN)) /* known at compile time, as is that there are pairs: */
+#define FA__IN_PAIRS (FA__MASK_IS_BAND || FA__MASK_IS_OWN)
 
-/* How long blocks take. Under a band, by the keys that it leaves to up to 64 of them, and a tile more: alike if half of these take at least
- * 7/8 of the longest; uneven if the longest takes more than 9/4 of their mean. */
-static FA_UNUSED int FA__LOOP(_spread)(const FA__PARAMS *p) {
+#if FA__MASK_IS_BAND
+/* How many keys the mask leaves to a block: the more, the nearer it is to those that see most. */
+static FA_UNUSED int64_t FA__LOOP(_length)(const FA__PARAMS *p, uint32_t block) {
+    fa_range keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), FA__ATTN(__block)(p, 0, block, FA_BLOCK_M));
+    return keys.begin < keys.end ? (int64_t)keys.end - keys.begin : 0;
+}
+/* The last block, on the way from one with `most` keys to `to`, that has as many. */
+static FA_UNUSED uint32_t FA__LOOP(_last_alike)(const FA__PARAMS *p, uint32_t from, uint32_t to, int64_t most) {
+    while (from != to) {
+        const uint32_t middle = from < to ? to - (to - from) / 2 : to + (from - to) / 2;
+        if (FA__LOOP(_length)(p, middle) == most) from = middle;
+        else to = from < to ? middle - 1 : middle + 1;
+    }
+    return from;
+}
+#endif
+
+/* Finds the blocks that take equally long; whether others are dealt in pairs. Under a band, by the length of up to 64 blocks, and a tile more for
+ * a block's beginning and end: pairs differ if a fifth of the blocks are alike, or if many see nothing, so that the longest takes more than 9/4 of the mean. */
+FA__CALLED int FA__LOOP(_find_alike)(FA__LOOP(_order) * order, const FA__PARAMS *p) {
+    order->first = 0;
+    order->alike = FA__ALL_ALIKE ? (uint32_t)p->blocks_m : 0;
 #if FA__MASK_IS_BAND
     enum { FA__SAMPLES = 64 };
-    int64_t length[FA__SAMPLES], most = 0, sum = 0;
-    uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES, count = 0, longest = 0;
+    const uint32_t blocks = (uint32_t)p->blocks_m, step = (blocks + FA__SAMPLES - 1) / FA__SAMPLES;
+    int64_t most = -1, sum = 0, count = 0;
+    uint32_t longest = 0;
     for (uint32_t block = 0; block < blocks; block += step, count++) {
-        fa_range keys = FA__CAT(FA_MASK, _keys)(FA__USER(p), FA__ATTN(__block)(p, 0, block, FA_BLOCK_M));
-        length[count] = keys.begin < keys.end ? keys.end - keys.begin + FA_BLOCK_N : FA_BLOCK_N;
-        most = length[count] > most ? length[count] : most;
-        sum += length[count];
+        const int64_t length = FA__LOOP(_length)(p, block);
+        if (length > most) most = length, longest = block;
+        sum += length + FA_BLOCK_N;
     }
-    for (uint32_t i = 0; i < count; i++) longest += length[i] * 8 >= most * 7;
-    return longest * 2 >= count ? FA__LOOP(_alike) : most * count * 4 > sum * 9 ? FA__LOOP(_uneven) : FA__LOOP(_paired);
+    const uint32_t first = FA__LOOP(_last_alike)(p, longest, 0, most), alike = FA__LOOP(_last_alike)(p, longest, blocks - 1, most) + 1 - first;
+    if (alike > 1 && alike >= blocks / 5) order->first = first, order->alike = alike;
+    return !order->alike && (most + FA_BLOCK_N) * count * 4 <= sum * 9;
 #else
-    (void)p;
-    return FA__ALL_ALIKE ? FA__LOOP(_alike) : FA__LOOP(_paired);
+    return FA__IN_PAIRS;
 #endif
 }
 FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t teams) {
-    uint32_t heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
-    int spread = FA__LOOP(_spread)(p);
+    const uint32_t blocks = (uint32_t)p->blocks_m, all_heads = (uint32_t)p->args.batch * (uint32_t)p->args.heads;
+    const int paired = FA__LOOP(_find_alike)(order, p);
     order->teams = teams;
-    order->even = spread == FA__LOOP(_alike);
-    order->pairs = ((uint32_t)p->blocks_m + 1) / 2;
-    /* Heads dealt out singly: a little less than two blocks for each team, so that none gets two of the longest; a little more where a head
-     * has too many blocks for that. */
-    order->rest_heads = (teams - 1) / order->pairs;
-    if (order->rest_heads * order->pairs * 12 < teams * 11) order->rest_heads = (teams + order->pairs - 1) / order->pairs;
-    if (order->rest_heads > heads || spread == FA__LOOP(_uneven)) order->rest_heads = heads;
-    order->front_heads = heads - order->rest_heads;
-    order->front = order->front_heads * order->pairs;
-    order->by_blocks = fa__divider_of((uint32_t)p->blocks_m);
+    order->pairs = (blocks + 1) / 2;
+    order->heads = all_heads;
+    if (paired) { /* a little less than two blocks for each team, so that none gets two of the longest; a little more where a head has too many for that */
+        order->heads = (teams - 1) / order->pairs;
+        if (order->heads * order->pairs * 12 < teams * 11) order->heads = (teams + order->pairs - 1) / order->pairs;
+        if (order->heads > all_heads) order->heads = all_heads;
+    }
+    order->paired_heads = all_heads - order->heads;
+    order->all_pairs = order->paired_heads * order->pairs;
+    order->ahead = order->all_pairs % teams;
+    order->items = order->heads * blocks;
+    order->all_alike = order->heads * order->alike;
+    order->others = blocks - order->alike;
+    /* A quarter of the others; single blocks where so few heads have less than two rounds of strips: they all run at about the same time anyway. */
+    order->strip = order->others < 16 ? 4 : order->others / 4;
+    if (order->strip > order->others) order->strip = order->others;
+    if (paired || order->strip * (uint64_t)order->heads < 2 * (uint64_t)teams) order->strip = 1;
+    order->last_strip = order->others % order->strip ? order->others % order->strip : order->strip;
     order->by_pairs = fa__divider_of(order->pairs);
-    order->by_rest_heads = fa__divider_of(order->rest_heads);
+    order->by_alike = fa__divider_of(order->alike ? order->alike : 1);
+    order->by_strips = fa__divider_of(order->strip * order->heads);
+    order->by_strip = fa__divider_of(order->strip);
+    order->by_last_strip = fa__divider_of(order->last_strip);
 #if FA__COUNTED
     order->counter = (uint32_t *)p->args.workspace;
 #endif
@@ -82,41 +117,48 @@ FA__FN uint32_t FA__LOOP(_item)(const FA__LOOP(_order) * order, FA__LOOP(_course
 
 /* The next block of queries, or one whose batch is -1. All lanes of a warp ask together. */
 FA__FN fa_box FA__LOOP(_next_block)(const FA__PARAMS *p, const FA__LOOP(_order) * order, FA__LOOP(_course) * at) {
-    uint32_t all = order->teams;
+    uint32_t item;
     fa_box none;
     memset(&none, 0, sizeof none);
     none.batch = -1;
-#if FA__HAS_MASK
-    if (FA__ALL_ALIKE || order->even) {
-        uint32_t item = FA__LOOP(_item)(order, at), head = fa__divide(item, order->by_blocks);
-        return item < p->items ? FA__ATTN(__block)(p, head, item - head * (uint32_t)p->blocks_m, FA_BLOCK_M) : none;
-    }
+#if !FA__HAS_MASK
+    item = at->round++ * order->teams + at->me;
+    return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
+#else
 #if FA__COUNTED
-    if (order->counter) { /* the order in which the hardware would start thread blocks: later blocks first, as they may be longer */
-        uint32_t item = FA__LOOP(_item)(order, at);
+    if (!FA__ALL_ALIKE && order->counter) { /* the order in which the hardware would start thread blocks: later blocks first, as they may be longer */
+        item = FA__LOOP(_item)(order, at);
         return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
     }
 #endif
-    while (at->pair < order->front) {
+#if FA__IN_PAIRS
+    while (at->pair < order->all_pairs) {
         uint32_t head = fa__divide(at->pair, order->by_pairs), block = at->pair - head * order->pairs;
         uint32_t other = (uint32_t)p->blocks_m - 1 - block, second = at->second;
         at->second ^= 1;
-        if (second) at->pair += all;
+        if (second) at->pair += order->teams;
         if (!second) return FA__ATTN(__block)(p, head, block, FA_BLOCK_M);
         if (other != block) return FA__ATTN(__block)(p, head, other, FA_BLOCK_M);
     }
-    uint32_t ahead = order->front % all; /* so many teams have had a pair more */
-    for (;;) {
-        uint32_t item = FA__LOOP(_item)(order, at);
-        if (item < ahead) continue;
-        item -= ahead;
-        uint32_t block = fa__divide(item, order->by_rest_heads);
-        if (block >= (uint32_t)p->blocks_m) return none;
-        return FA__ATTN(__block)(p, order->front_heads + item - block * order->rest_heads, block, FA_BLOCK_M);
+#endif
+    do item = FA__LOOP(_item)(order, at);
+    while (item < order->ahead);
+    item -= order->ahead;
+    if (item >= order->items) return none;
+    uint32_t head, block;
+    if (FA__ALL_ALIKE || item < order->all_alike) {
+        head = fa__divide(item, order->by_alike);
+        block = order->first + item - head * order->alike;
+    } else {
+        item -= order->all_alike;
+        const uint32_t strip = fa__divide(item, order->by_strips), begin = strip * order->strip, last = begin + order->strip >= order->others;
+        item -= begin * order->heads;
+        head = fa__divide(item, last ? order->by_last_strip : order->by_strip);
+        block = begin + item - head * (last ? order->last_strip : order->strip);
+        block = block < order->first ? order->first - 1 - block : block + order->alike;
     }
-#else
-    uint32_t item = at->round++ * all + at->me;
-    return item < p->items ? FA__ATTN(__box)(p, item, FA_BLOCK_M) : none;
+    return FA__ATTN(__block)(p, order->paired_heads + head, block, FA_BLOCK_M);
 #endif
 }
 #undef FA__ALL_ALIKE
+#undef FA__IN_PAIRS

@@ -27,8 +27,8 @@ enum {
     FA__LOOP(_q_stages) = FA__LOOP(_spare) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
     FA__LOOP(_fit) = (FA__LOOP(_spare) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
     FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
-    FA__LOOP(_notes) = 16,  /* how far the planner may be ahead */
-    FA__LOOP(_blocks) = 32, /* more than there can be from the block being finished to the one being planned */
+    FA__LOOP(_notes) = 16,  /* how far the planner may be ahead; at least FA_STAGES + 2: the loader gives a note back FA_STAGES + 1 notes later */
+    FA__LOOP(_blocks) = 32, /* more than there can be from the block being finished to the one being planned: each has a note that is still used */
     FA__LOOP(_masked) = 1,
     FA__LOOP(_last) = 2,
     FA__LOOP(_first) = 4,

@@ -87,7 +87,9 @@
 #endif
 /* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #if !FA__LONG
-#if FA__SIZED || FA__WIDEST > 64 || (FA__HAS_MASK ? !FA__MASK_IS_BAND || (FA__BIAS_TILES && FA_HEAD_DIM_V <= 56) : FA__TABLE_TEAMS == 1)
+#if FA__SIZED || FA__WIDEST > 64
+#define FA__LONG_FROM 0
+#elif FA__HAS_MASK ? FA__MASK_READS || (FA__BIAS_TILES && FA_HEAD_DIM_V <= 56) : FA__TABLE_TEAMS == 1
 #define FA__LONG_FROM 0
 #elif !FA__HAS_MASK
 #define FA__LONG_FROM 1536

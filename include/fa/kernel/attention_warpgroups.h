@@ -312,7 +312,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     int there = 1, word = 0;
     if (FA__LATE_K) there = fa_sm90_mbarrier_test(FA__BARRIER(c, of_k, c->next.slot, full), c->next.phase);
     FA__LOOP(_qk_wait)(&c->s, 1);
-    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader);
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->current.slot, empty), leader); /* for all: the products that read K are of all four warps */
     if (FA__LOOP(_q_stages) == 1) FA__LOOP(_give_back_q)(c, c->note & FA__LOOP(_last));
 
     /* While P V runs. */
@@ -374,7 +374,8 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->k_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_b_place)(shared->k));
     c->v_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_pv_b_place)(shared->v));
     /* As if a block had just ended, its last tile in the place before the first: the first step begins a block like any
-     * other, but as nothing has `begun` it waits for no V, gives none back, and finishes no O. */
+     * other, but as nothing has `begun` it waits for no V, gives none back, and finishes no O. (The copy engine may be filling
+     * the V that it multiplies: the result is dropped, whatever it is.) */
     c->current.slot = FA_STAGES - 1, c->current.phase = 1;
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);

@@ -2,7 +2,8 @@
  * warpgroups, registers, and what was found by measurement (doc/performance.md). */
 
 /* Consumer warpgroups of a team; whether they take turns; and the registers per thread of consumers and producers. A launch gives
- * each thread 168 with two consumer warpgroups, 128 with three and 96 with four, in two teams: a request for more in all would wait forever. */
+ * each thread 168 with two consumer warpgroups, 128 with three, 96 with four, in two teams, and with one what that one asks for: a
+ * request for more in all would wait forever. */
 #if FA__TEAMS == 2
 #define FA__GROUPS 2
 #define FA__TURNS FA__SOFT_CAP /* whose polynomial needs them (FA__CURVED); elsewhere as fast or 1% faster without: the other team fills the gaps */

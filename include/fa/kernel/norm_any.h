@@ -43,7 +43,8 @@ FA__FN void FA__LOOP(_copy)(void *to, const void *from, int at, int end) {
     for (; at < end; at += (int)sizeof(FA__ELEMENT)) *(FA__ELEMENT *)((char *)to + at) = *(const FA__ELEMENT *)((const char *)from + at);
 }
 /* Starts copying them. The copy of the last vector reads no further than they go, but compute-sanitizer takes it for a read of all 16
- * bytes: so in the last rows of a matrix (`careful`) its elements are copied one by one. */
+ * bytes: so in the last rows of a matrix (`careful`) its elements are copied one by one. The copy of the first vector also reads the end of
+ * the row before, which another team may be writing, if the result takes the place of what is read: these bytes are dropped. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uint64_t policy, const FA__LOOP(_crew) * c) {
     FA__ROLL
     for (int at = 16 * c->thread; at < s->bytes; at += 16 * c->threads) {

@@ -22,7 +22,8 @@ FA__FN FA__LOOP(_line) FA__LOOP(_line_of)(const fa_matrix *m, int64_t row, int c
     return s;
 }
 
-/* Slots of a tensor: for each piece one per thread of a warp, piece by piece, so that a thread's slots are known distances apart. */
+/* Slots of a tensor: for each piece one per thread of a warp, piece by piece, so that a thread's slots are known distances apart. A thread
+ * reads only what it has copied itself: waiting for its own copies is enough, without a barrier. */
 FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slot0, int piece) {
     return (uint4 *)slot0 + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
@@ -103,7 +104,7 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
     if (team->threads <= 32) {
         if (FA__CENTERED) k->w = FA__LOOP(_reduce_lanes_sum)(k->w, team);
         k->wn = FA__LOOP(_reduce_lanes_sum)(k->wn, team);
-    } else { /* even lanes add up the one, odd lanes the other: half the exchanges */
+    } else { /* even lanes add up the one, odd lanes the other: half the exchanges. One barrier: the next row takes the other half of `shares` */
         const int odd = (int)threadIdx.x & 1, lane = (int)threadIdx.x & 31;
         float(*shared)[FA__SWEEP_THREADS / 32] = shares->part[team->round++ & 1];
         float mine = (odd ? k->wn : k->w) + fa_sm80_shuffle_f32(odd ? k->w : k->wn, 1);

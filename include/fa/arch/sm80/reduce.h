@@ -48,7 +48,7 @@ FA__FN void FA__RED(__greet)(fa_team *team, FA__RED(_shared) * shared) {
         fa_sm90_mbarrier_init(fa_sm80_shared_address(&shared->sent[1]), 1);
         fa_sm90_mbarrier_fence();
     }
-    fa_sm90_cluster_arrive_relaxed();
+    fa_sm90_cluster_arrive_relaxed(); /* the fence before it orders the initialisation, and there is nothing else to order */
     team->round |= FA__GREETED;
 #endif
     (void)team, (void)shared;
@@ -118,6 +118,7 @@ FA__FN float (*FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared))[FA__RE
         fa_sm90_cluster_wait();
         team->round = 0;
     }
+    if (team->blocks > 1) fa_sm80_warp_barrier(); /* what each lane has read comes before what the others send now: exchanges order no memory */
 #endif
     team->round++;
     return shared->part[team->round & 1];
@@ -137,7 +138,8 @@ FA__FN void FA__RED(__publish)(float *parts, float x, const fa_team *team, FA__R
     (void)team, (void)shared;
     if (lane == 0) parts[warp] = x;
 }
-/* Returns when all have published so many values. */
+/* Returns when all have published so many values. In a cluster these are all that a block is sent: after its last reduction it may end
+ * before the others do. */
 FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int values) {
 #if FA__CLUSTERS
     if (team->blocks > 1) {
