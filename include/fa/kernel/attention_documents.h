@@ -19,9 +19,9 @@ FA__FN fa__ids FA__LOOP(_ids_of_warp)(fa__ids of) {
     return of;
 }
 
-/* The lowest and highest ids of a block's queries, found by all lanes of a warp. */
-FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int lane) {
-    return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, FA_BLOCK_M, lane));
+/* The lowest and highest ids of a box's queries, `rows` (a compile-time constant) at most, found by all lanes of a warp. */
+FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int rows, int lane) {
+    return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, rows, lane));
 }
 
 /* Hides the keys that are not set in a document's bits. */

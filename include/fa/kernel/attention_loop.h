@@ -331,3 +331,4 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__LOAD
 #undef FA__LOAD_STEP
 #undef FA__SHARE
+#undef FA__READERS

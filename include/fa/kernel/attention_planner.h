@@ -6,9 +6,13 @@
 typedef struct FA__LOOP(_memory) {
     FA__LOOP(_shared) * shared;
 #if FA__REMEMBERS
-    fa__ids of_queries; /* of the block */
-    int batch;          /* the one whose tiles are remembered */
-    uint32_t known;     /* which of a lane's tiles are, one of each 32 */
+    fa__ids of_queries[FA__READERS]; /* of the block's parts */
+    int batch;                       /* the one whose tiles are remembered */
+    uint32_t known;                  /* which of a lane's tiles are, one of each 32 */
+#endif
+#if FA__OWN_NOTES
+    uint32_t unseen[FA__READERS], whole[FA__READERS]; /* as walk->visit and walk->full: what each part sees nothing of, and all of */
+    int kinds;                                        /* of the latest tile: for each part a bit if the mask looks at it, and one if it is unseen */
 #endif
 } FA__LOOP(_memory);
 
@@ -30,6 +34,12 @@ FA__FN fa__ids FA__LOOP(_ids_of_few)(const FA__PARAMS *p, fa_box box, int first,
     return own;
 }
 
+/* The ids of the queries of each part. (An empty one gets those of the query before it.) */
+FA__FN void FA__LOOP(_ids_of_parts)(fa__ids *of, fa_box box, int lane) {
+    FA__UNROLL
+    for (int part = 0; part < FA__READERS; part++) of[part] = FA__LOOP(_ids_of_queries)(FA__LOOP(_part_of)(box, part), FA__LOOP(_part_rows), lane);
+}
+
 /* How many tiles _learn() looks at: all that can be remembered, none if there are at most 32, for which the planner suffices. */
 FA__FN int FA__LOOP(_tiles_learnt)(const FA__PARAMS *p) {
     const int tiles = fa__min((p->args.seqlen_k - 1) / FA_BLOCK_N + 1, FA__LOOP(_knowable));
@@ -44,7 +54,7 @@ FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
     FA__LOOP(_course) course = {team, team, 0, 0};
     if (tiles == 0 || team >= launch->order.teams) return;
     const fa_box box = FA__LOOP(_next_block)(&launch->p, &launch->order, &course);
-    if (warp == FA__WORKERS - 1) shared->of_first_queries = FA__LOOP(_ids_of_queries)(box, lane);
+    if (warp == FA__WORKERS - 1) FA__LOOP(_ids_of_parts)(shared->of_first_queries, box, lane);
     FA__ROLL
     for (int first = warp * FA__LOOP(_at_once); first < tiles; first += FA__WORKERS * FA__LOOP(_at_once)) {
         const fa__ids of = FA__LOOP(_ids_of_few)(&launch->p, box, first, 0, lane);
@@ -58,10 +68,10 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, f
 #if FA__REMEMBERS
     const int learnt = memory->batch < 0 ? FA__LOOP(_tiles_learnt)(p) : 0;
     if (learnt) {
-        memory->of_queries = memory->shared->of_first_queries;
+        for (int part = 0; part < FA__READERS; part++) memory->of_queries[part] = memory->shared->of_first_queries[part];
         memory->known = (2u << (learnt - 1) / FA__LANES) - 1;
     } else {
-        memory->of_queries = FA__LOOP(_ids_of_queries)(box, lane);
+        FA__LOOP(_ids_of_parts)(memory->of_queries, box, lane);
         if (box.batch != memory->batch) memory->known = 0;
     }
     memory->batch = box.batch;
@@ -90,7 +100,7 @@ FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PAR
     return own;
 }
 
-/* Whether any query of the block has the id of a key of a tile: lanes have the keys' ids. */
+/* Whether any query of a part has the id of a key of a tile: lanes have the keys' ids. */
 FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
     enum { FA__EACH = (FA_BLOCK_N + FA__LANES - 1) / FA__LANES };
     const int *ids_q = fa__document_queries(box) + box.queries.begin, *ids_k = fa__document_keys(box), queries = box.queries.end - box.queries.begin;
@@ -106,20 +116,20 @@ FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) 
     return FA__OP(any)(shares);
 }
 #elif FA__MASK_NEEDS & FA__NEED_SPAN
-/* Whether any query of the block sees a key of a tile: lanes have the queries' spans. */
+/* Whether any query of a part sees a key of a tile: lanes have the queries' spans. */
 FA__FN int FA__LOOP(_sees)(const FA__PARAMS *p, fa_box box, int tile, int lane) {
     const fa__span_rows rows = fa__span_rows_of(box);
     const fa_range keys = FA__LOOP(_keys_of_tile)(p, tile);
     int sees = 0;
     FA__ROLL
-    for (int i = 0; i < FA_BLOCK_M; i += FA__LANES)
+    for (int i = 0; i < FA__LOOP(_part_rows); i += FA__LANES)
         sees |= fa__span_meets(fa__span_of(rows, fa__min(box.queries.begin + i + lane, box.queries.end - 1)), keys);
     return FA__OP(any)(sees);
 }
 #endif
 
-/* The class of a lane's tile, of the 32 that come next in the walk. */
-FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
+/* The class of a lane's tile, of the 32 that come next in the walk, for a part of the block. */
+FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int part, int lane) {
     const int i = walk->before + lane, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__REMEMBERS || FA__MASK_NEEDS & FA__NEED_SPAN
     int of = FA_EMPTY;
@@ -128,12 +138,12 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP
     const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->before, lane);
     if (i < walk->count) {
         of = FA__MASK_NEEDS & FA__WITH_CAUSAL ? fa_causal_tile(NULL, box) : FA_FULL;
-        const int by_ids = fa__ids_range_class(memory->of_queries, of_keys);
+        const int by_ids = fa__ids_range_class(memory->of_queries[part], of_keys);
         if (of != FA_EMPTY) of = by_ids < 0 ? by_ids : fa__class_and((fa_tile_class)of, (fa_tile_class)by_ids);
     }
 #else
     (void)memory;
-    if (i < walk->count) of = fa__lies_in(box.keys, walk->seen_by_all) ? FA_FULL : -1; /* some query may see each of the walk's tiles */
+    if (i < walk->count) of = fa__lies_in(box.keys, walk->seen_by_all[part]) ? FA_FULL : -1; /* some query may see each of the walk's tiles */
 #endif
     for (uint32_t unsure = FA__OP(ballot)(of < 0); unsure; unsure &= unsure - 1) {
         const int other = FA__OP(lowest_bit)(unsure), sees = FA__LOOP(_sees)(p, box, FA__LOOP(_walk_tile)(walk, walk->before + other), lane);
@@ -141,26 +151,65 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP
     }
     return (fa_tile_class)of;
 #else
-    (void)memory;
+    (void)memory, (void)part;
     return i < walk->count ? FA__ATTN(__classify)(p, box, tile * FA_BLOCK_N, FA_BLOCK_N) : FA_EMPTY;
 #endif
 }
 
+#if FA__OWN_NOTES
+/* memory->kinds of the tile that is `bit` of the 32. */
+FA__FN int FA__LOOP(_kinds_of)(const FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int bit, int tile) {
+    int kinds = 0;
+    FA__UNROLL
+    for (int part = 0; part < FA__READERS; part++) {
+        int whole = memory->whole[part] >> bit & 1;
+#if FA__COLUMNS == FA__NEED_ALIBI
+        whole = whole && !FA__LOOP(_crosses)(p, FA__LOOP(_part_of)(box, part).queries, tile * FA_BLOCK_N);
+#endif
+        kinds |= (!whole || p->negate) << 2 * part | (int)(memory->unseen[part] >> bit & 1) << (2 * part + 1);
+    }
+    (void)box, (void)tile;
+    return kinds;
+}
+/* The note of a part's warpgroup, made of that of a tile. It skips what it sees nothing of, but takes a tile of each block, and if it can a block's first
+ * tile: otherwise it would have to know the note before it starts products. And it skips fewer tiles in a row than V has buffers, since of the tile before them
+ * it still has to multiply weights by V. `run`: how many it has skipped in a row. */
+FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
+    const int first = word & FA__LOOP(_first), last = word & FA__LOOP(_last);
+    const int skipped = kinds >> 2 * part & 2 && *run < FA_STAGES - 1 && !(last && (first || *run > 0)) && (FA__SKIPS_FIRST || !first);
+    *run = skipped ? *run + 1 : 0;
+    return (word & ~FA__LOOP(_masked)) | (kinds >> 2 * part & 1 || skipped ? FA__LOOP(_masked) : 0) | (skipped ? FA__LOOP(_unseen) : 0);
+}
+#endif
+
 /* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no
- * mask, if there is one among the 32 that are looked at: consumers have most to do there, and rows that see nothing of their
- * first tile would be weighed twice in the next one. */
+ * mask, if there is one among the 32 that are looked at, or else one of which all parts see something: consumers have most to do there, and rows
+ * that see nothing of their first tile would be weighed twice in the next one. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {
         walk->before += FA__LANES;
         if (walk->before >= walk->count) return -1;
-        int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane);
-        fa_tile_class of = FA__LOOP(_judge)(memory, walk, p, box, lane);
-        walk->visit = FA__OP(ballot)(of != FA_EMPTY);
-        walk->full = FA__OP(ballot)(of == FA_FULL && (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k);
+        const int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane), ends_inside = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
+        walk->visit = 0, walk->full = ~0u;
+        FA__UNROLL
+        for (int part = 0; part < FA__READERS; part++) {
+            const fa_box of_part = FA__LOOP(_part_of)(box, part);
+            const fa_tile_class of = FA__LOOP(_judge)(memory, walk, p, of_part, part, lane);
+            const int empty = FA__READERS > 1 && of_part.queries.begin == of_part.queries.end;
+            const uint32_t seen = FA__OP(ballot)(of != FA_EMPTY && !empty), whole = FA__OP(ballot)((of == FA_FULL || empty) && ends_inside);
+            walk->visit |= seen, walk->full &= whole;
+#if FA__OWN_NOTES
+            memory->unseen[part] = ~seen, memory->whole[part] = whole;
+#endif
+        }
     }
-    if (FA__LINES || !first || !(walk->visit & walk->full)) first = -1;
-    else first = FA__OP(lowest_bit)(walk->visit & walk->full);
+    uint32_t best = walk->visit & walk->full;
+#if FA__OWN_NOTES
+    if (!best) best = walk->visit & ~(memory->unseen[0] | memory->unseen[1]);
+#endif
+    first = FA__LINES || !first || !best ? -1 : FA__OP(lowest_bit)(best);
+    const int bit = first < 0 ? FA__OP(lowest_bit)(walk->visit) : first;
     if (first >= 0) walk->visit ^= 1u << first;
     int tile = first < 0 ? FA__LOOP(_walk_take)(walk) : FA__LOOP(_walk_tile)(walk, walk->before + first), full = first >= 0 || !walk->masked;
 #else
@@ -173,6 +222,11 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     (void)box;
 #if FA__COLUMNS == FA__NEED_ALIBI
     full = full && !FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N);
+#endif
+#if FA__OWN_NOTES
+    memory->kinds = FA__LOOP(_kinds_of)(memory, p, box, bit, tile);
+#elif FA__HAS_MASK
+    (void)bit;
 #endif
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 }
@@ -188,10 +242,17 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
 #if FA__REMEMBERS
     memory.batch = -1;
 #endif
+#if FA__OWN_NOTES
+    int run[FA__READERS];
+    for (int part = 0; part < FA__READERS; part++) run[part] = 0;
+#endif
     for (uint32_t count = 0;; count++) {
         const fa_box box = FA__LOOP(_next_block)(p, &launch->order, &course);
         const int end = box.batch < 0;
         int word = -1; /* the note that is written next, once it is known whether the block has another one */
+#if FA__OWN_NOTES
+        int kinds = 0; /* of that note */
+#endif
         if (!end) {
             FA__LOOP(_recall)(&memory, p, box, lane);
             FA__LOOP(_walk_start)(&walk, p, box, lane);
@@ -209,6 +270,9 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                 word = end ? FA__LOOP(_end) : next | FA__LOOP(_first);
                 if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
                     word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);
+#if FA__OWN_NOTES
+                kinds = next < 0 ? 5 : memory.kinds;
+#endif
                 if (next >= 0) {
                     if (!FA__PLANS_TWICE) continue;
                     next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
@@ -217,11 +281,19 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             FA__LOOP(_wait_empty)(shared->of_notes, at);
             if (FA__HAS_MASK) fa_sm90_warp_barrier(); /* a lane that fell two phases behind would wait for ever */
             if (lane == 0) {
-                shared->note[at.slot] = next < 0 ? word | FA__LOOP(_last) : word;
+                if (next < 0) word |= FA__LOOP(_last);
+#if FA__OWN_NOTES
+                for (int part = 0; part < FA__READERS; part++) shared->note[at.slot][part] = FA__LOOP(_own_note)(word, kinds, part, &run[part]);
+#else
+                shared->note[at.slot][0] = word;
+#endif
                 fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));
             }
             FA__LOOP(_advance)(&at, FA__LOOP(_notes));
             word = next;
+#if FA__OWN_NOTES
+            kinds = memory.kinds;
+#endif
         } while (word >= 0);
         if (end) return;
     }

@@ -61,7 +61,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
 #endif
     for (;;) {
         FA__LOOP(_wait_full)(shared->of_notes, at);
-        const int word = shared->note[at.slot], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
+        const int word = shared->note[at.slot][0], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
         if (begins) block = shared->block[blocks++ % FA__LOOP(_blocks)];
         if (!end) {
             FA__LOOP(_bring_k)(launch, shared, block, FA__LOOP(_first_key)(word), to, lane);

@@ -8,8 +8,8 @@ enum {
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* Small data: barriers, notes and blocks, 1,132 bytes at most, aligned to 128; columns; what the planner remembers. */
-    FA__LOOP(_small) = 1152 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
+    /* Small data: barriers, notes and blocks, 1,132 bytes at most, aligned to 128, and more notes; columns; what the planner remembers. */
+    FA__LOOP(_small) = 1152 + (FA__READERS - 1) * 128 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_knowable) * (int)sizeof(fa__ids) : 0),
     /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
@@ -33,7 +33,8 @@ enum {
     FA__LOOP(_last) = 2,
     FA__LOOP(_first) = 4,
     FA__LOOP(_end) = 8,
-    FA__LOOP(_note_bits) = 4,
+    FA__LOOP(_unseen) = 16,
+    FA__LOOP(_note_bits) = FA__OWN_NOTES ? 5 : 4,
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
 };
 
@@ -68,13 +69,13 @@ typedef struct FA__LOOP(_shared) {
 #endif
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
     /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
-     * of its block; there are no more. */
-    int note[FA__LOOP(_notes)];
+     * of its block; there are no more; the warpgroup sees nothing of it. */
+    int note[FA__LOOP(_notes)][FA__READERS];
 #if FA__CURVED
     int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */
 #endif
 #if FA__REMEMBERS
-    fa__ids ids[FA__LOOP(_knowable)], of_first_queries;
+    fa__ids ids[FA__LOOP(_knowable)], of_first_queries[FA__READERS];
 #endif
 } FA__LOOP(_shared);
 

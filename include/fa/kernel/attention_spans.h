@@ -1,12 +1,12 @@
 /* attention_spans.h: what the schedules for GPUs know of fa_span beyond its hooks. */
 
 #if FA__MASK_NEEDS & FA__NEED_SPAN
-/* The spans of a block's queries. All lanes of a warp call, and share the work. */
-FA__FN fa__spans FA__LOOP(_spans_of_warp)(fa_box box, int lane) {
+/* The spans of a box's queries, `most` (a compile-time constant) at most. All lanes of a warp call, and share the work. */
+FA__FN fa__spans FA__LOOP(_spans_of_warp)(fa_box box, int most, int lane) {
     const fa__span_rows rows = fa__span_rows_of(box);
     fa__spans of = fa__no_spans();
     FA__UNROLL
-    for (int i = 0; i < FA_BLOCK_M; i += FA__LANES) fa__spans_add(&of, fa__span_of(rows, fa__min(box.queries.begin + i + lane, box.queries.end - 1)));
+    for (int i = 0; i < most; i += FA__LANES) fa__spans_add(&of, fa__span_of(rows, fa__min(box.queries.begin + i + lane, box.queries.end - 1)));
     of.any.begin = FA__OP(lowest)(of.any.begin);
     of.any.end = FA__OP(highest)(of.any.end);
     of.all.begin = FA__OP(highest)(of.all.begin);

@@ -1,5 +1,18 @@
 /* attention_walk.h: the walk over the tiles of keys of a query block, as far as the schedules for GPUs share it. */
 
+/* Parts of a block's queries that are told apart (sm_90a: of warpgroups with notes of their own), of equal size but for the last queries. */
+#if !defined(FA__READERS)
+#define FA__READERS 1
+#endif
+enum { FA__LOOP(_part_rows) = FA_BLOCK_M / FA__READERS };
+/* Part number `part`, which may be empty. */
+FA__FN fa_box FA__LOOP(_part_of)(fa_box box, int part) {
+    if (FA__READERS == 1) return box;
+    const int begin = box.queries.begin + part * FA__LOOP(_part_rows), end = box.queries.end;
+    box.queries = fa__range(fa__min(begin, end), fa__min(begin + FA__LOOP(_part_rows), end));
+    return box;
+}
+
 typedef struct FA__LOOP(_walk) {
     int begin, count;     /* tiles: the first; how many */
     int before;           /* how many come before the 32 that are being consumed; where they are taken one by one, the next one's number less 32 */
@@ -7,16 +20,21 @@ typedef struct FA__LOOP(_walk) {
     uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
     int masked;           /* the latest tile is one that the mask looks at */
 #if FA__MASK_NEEDS & FA__NEED_SPAN
-    fa_range seen_by_all; /* keys, not tiles */
+    fa_range seen_by_all[FA__READERS]; /* keys, not tiles, that all queries of a part see */
 #endif
 } FA__LOOP(_walk);
 
 /* All lanes of a warp call: under fa_span they look at its queries together. */
 FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box, int lane) {
 #if FA__MASK_NEEDS & FA__NEED_SPAN
-    const fa__spans spans = p->args.seqlen_k > 0 ? FA__LOOP(_spans_of_warp)(box, lane) : fa__no_spans();
+    fa__spans spans = fa__no_spans();
+    FA__UNROLL
+    for (int part = 0; part < FA__READERS; part++) {
+        const fa__spans of = p->args.seqlen_k > 0 ? FA__LOOP(_spans_of_warp)(FA__LOOP(_part_of)(box, part), FA__LOOP(_part_rows), lane) : fa__no_spans();
+        spans.any = fa__range(fa__min(spans.any.begin, of.any.begin), fa__max(spans.any.end, of.any.end));
+        walk->seen_by_all[part] = of.all;
+    }
     const fa_range tiles = FA__LOOP(_tiles_of)(fa__spans_keys(spans, box.keys));
-    walk->seen_by_all = spans.all;
 #else
     const fa_range tiles = FA__LOOP(_tiles)(p, box);
     (void)lane;

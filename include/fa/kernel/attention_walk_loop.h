@@ -33,7 +33,7 @@ FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAM
                                    FA__LOOP(_judged) * judged, int thread) {
     enum { FA__BATCH = 8 }; /* tiles whose loads do not wait for each other */
     const int lane = thread % FA__LANES;
-    const fa__ids of_queries = FA__LOOP(_ids_of_queries)(box, lane);
+    const fa__ids of_queries = FA__LOOP(_ids_of_queries)(box, FA_BLOCK_M, lane);
     for (int word = thread / FA__LANES; word < FA__WORDS && word * FA__LANES < walk->count; word += FA_WARPS) {
         const int first = word * FA__LANES, tile = FA__LOOP(_walk_tile)(walk, first + lane);
         fa__ids of_keys = of_queries;
@@ -82,7 +82,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_
         if (!known && word == 0) {
             int i = walk->before + thread, tile = FA__LOOP(_walk_tile)(walk, i);
 #if FA__MASK_NEEDS & FA__NEED_SPAN /* found once more, not held in registers */
-            const fa__spans spans = FA__LOOP(_spans_of_warp)(box, thread % FA__LANES);
+            const fa__spans spans = FA__LOOP(_spans_of_warp)(box, FA_BLOCK_M, thread % FA__LANES);
             box.keys = FA__LOOP(_keys_of_tile)(p, tile);
             fa_tile_class of = i < walk->count ? fa__span_class(box, spans) : FA_EMPTY;
 #else

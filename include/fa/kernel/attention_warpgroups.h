@@ -104,10 +104,11 @@ FA__FN fa_box FA__LOOP(_own_box)(const FA__LOOP(_consumer) * c, int back) {
 }
 
 /* The next tile's note, which is valid once the tile has landed; and taking it, which does not free its place: that is given back with the tile's V. */
-FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note]; }
+FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note][FA__OWN_NOTES ? c->group : 0]; }
 /* The note if the tile is known to be there. (Without a branch, across which the assembler would move nothing.) */
 FA__FN int FA__LOOP(_note_if)(const FA__LOOP(_consumer) * c, int there) {
-    return fa_sm90_load_if(c->base + (uint32_t)(offsetof(FA__LOOP(_shared), note) + (size_t)c->next_note * sizeof c->shared->note[0]), there);
+    const size_t at = (size_t)c->next_note * sizeof c->shared->note[0] + (FA__OWN_NOTES ? (size_t)c->group * sizeof(int) : 0);
+    return fa_sm90_load_if(c->base + (uint32_t)(offsetof(FA__LOOP(_shared), note) + at), there);
 }
 FA__FN void FA__LOOP(_take_note)(FA__LOOP(_consumer) * c, int word) {
     c->coming = fa_sm90_uniform(word);
@@ -354,6 +355,21 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     if (FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
 }
 
+#if FA__OWN_NOTES
+/* Gives back the next tile, of which this warpgroup sees nothing. */
+FA__FN void FA__LOOP(_skip)(FA__LOOP(_consumer) * c) {
+    const int word = c->coming;
+    fa_sm90_bar_sync(c->turns + c->group, 128); /* all four warps know that K is there: none waits for it any more when it is brought anew */
+    fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_k, c->next.slot, empty), c->thread == 0);
+    if (FA__LOOP(_q_stages) == 1) FA__LOOP(_give_back_q)(c, word & FA__LOOP(_last));
+    fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->next.slot, full), c->next.phase);
+    fa_sm90_mbarrier_arrive(FA__BARRIER(c, of_v, c->next.slot, empty));
+    FA__LOOP(_advance)(&c->next, FA_STAGES);
+    if (word & FA__LOOP(_last)) c->note |= FA__LOOP(_last);
+    else FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
+}
+#endif
+
 /* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the mask looks at, or 0, one that it
  * does not. One number, since the compiler makes a branch of each question. */
 FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
@@ -405,7 +421,15 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         while (FA__PLAIN_AHEAD(c)) FA__LOOP(_step)(c, 1, 1, 0);
 #endif
 #if FA__MASKED_INSIDE
-        while (FA__LOOP(_ahead)(c) == FA__LOOP(_masked)) FA__LOOP(_step)(c, 1, 0, 0);
+        while (FA__LOOP(_ahead)(c) == FA__LOOP(_masked)) {
+#if FA__OWN_NOTES
+            if (c->coming & FA__LOOP(_unseen)) {
+                FA__LOOP(_skip)(c);
+                continue;
+            }
+#endif
+            FA__LOOP(_step)(c, 1, 0, 0);
+        }
         if (!(c->note & FA__LOOP(_last)) && !c->rough) continue;
 #endif
         if (c->note & FA__LOOP(_last)) {
@@ -418,6 +442,14 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
             if (!more) break;
             c->rough = FA__LOOP(_ragged)(FA__LOOP(_own_box)(c, 0));
             FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
+#if FA__SKIPS_FIRST
+            while (c->coming & FA__LOOP(_unseen)) FA__LOOP(_skip)(c);
+#endif
+#if FA__OWN_NOTES
+        } else if (c->coming & FA__LOOP(_unseen)) {
+            FA__LOOP(_skip)(c);
+            continue;
+#endif
         }
         FA__LOOP(_step)(c, 0, 0, 0);
     }
@@ -496,6 +528,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__PLAIN_AHEAD
 #undef FA__ASKS_TWICE
 #undef FA__MASKED_INSIDE
+#undef FA__OWN_NOTES
+#undef FA__SKIPS_FIRST
+#undef FA__READERS
 #undef FA__APART
 #undef FA__COLUMNS_LATE
 #undef FA__LINES

@@ -34,6 +34,19 @@
 #endif
 #endif
 
+/* Whether each warpgroup of a team has notes of its own, about what the mask leaves of a tile to its 64 queries, not to the team's 128: with tiles of 64
+ * keys, half of those that the mask looks at are whole for one warpgroup and empty for the other, which skips them. (With turns that is slower,
+ * since others cannot use its turn; a buffer of a bias would have to be given back, too; masks of one's own spill.) FA__READERS: how many there are. */
+#if FA__TEAMS == 2 && !FA__TURNS && FA__HAS_MASK && !FA__MASK_IS_OWN && !FA__BIAS_TILES && FA_BLOCK_N >= 32 && FA_STAGES > 1
+#define FA__OWN_NOTES 1
+#define FA__READERS FA__GROUPS
+#else
+#define FA__OWN_NOTES 0
+#define FA__READERS 1
+#endif
+/* Whether it may also skip a block's first tile: where tiles come from the diagonal on, whose first one half of the queries do not see. */
+#define FA__SKIPS_FIRST (FA__OWN_NOTES && FA__LINES)
+
 /* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
  * is needed (fa/softmax.h, NAME_behind()). The latter needs registers; and with ALiBi and documents maxima grow from tile to tile.
  * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
