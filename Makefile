@@ -101,7 +101,7 @@ install: prefix-is-usable
 # Removes the files that install wrote, then the directories of ours that this leaves empty. What lies there else, of another version or
 # the user's own, stays, and is named.
 uninstall: prefix-is-usable
-	@for file in $(installed:%='%'); do rm -f "$(DESTDIR)$$file"; done
+	@for file in $(installed:%='%'); do rm -f "$(DESTDIR)$$file" || exit 1; done
 	@for directory in $(patsubst %,'%',$(filter-out $(pkgconfigdir)/,$(directories))); do \
 	        echo "$(DESTDIR)$$directory"; done | sort -r \
 	    | while read -r directory; do rmdir "$$directory" 2>/dev/null || true; done

@@ -1,5 +1,5 @@
-# gpu.mk: nvcc, the GPU at hand, and what to compile for it. Included by the Makefile and by tests/tests.mk, which also
-# works alone. Everything is asked for once, when first needed.
+# gpu.mk: nvcc, the GPU at hand, and what to compile for it; and what notes how it was compiled. Included by the Makefile and by
+# tests/tests.mk, which also works alone. Everything is asked for once, when first needed.
 #
 # NVCC=      leaves out what needs nvcc
 
@@ -7,6 +7,17 @@ ifneq ($(words $(BUILD)),1)
 $(error BUILD is '$(BUILD)': one folder is needed, without blanks in its name)
 endif
 .DELETE_ON_ERROR:
+
+# The end of a recipe that writes $@.new: what it makes is new only where it differs.
+if_new    = if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
+# $(call note,TEXT): the recipe of a file that says by what compiler and with what flags those that depend on it are made: with others
+# they are made anew.
+define note
+@mkdir -p $(@D)
+@printf '%s\n' '$(subst ','\'',$1)' > $@.new
+@$(if_new)
+endef
+.PHONY: FORCE
 
 # It is of no use without g++, unless it was told to take another (NVCC_CCBIN).
 ifeq ($(origin NVCC),undefined)

@@ -966,7 +966,8 @@ void NAME_scan_next(NAME_flight *f, NAME_scan *s);
  *  @param value what they become */
 void NAME_scan_pad(float *x, const NAME_flight *f, const NAME_scan *s, int part, float value);
 
-/** Elements at the row's ends that are in no piece, and that the caller has to handle itself.
+/** Elements at the row's ends that are in no piece, and that the caller has to handle itself. All threads of the team are told
+ *  the same ones: each takes those with i % team.threads == team.thread.
  *  @param s the row
  *  @return how many; 0 on the CPU */
 int NAME_scan_edges(const NAME_scan *s);

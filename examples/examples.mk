@@ -10,16 +10,22 @@ photo      = '$(subst ','\'',$(or $(value IMAGE),examples/images/coffee.ppm))'
 
 ladder         := $(basename $(notdir $(sort $(wildcard examples/[0-9]*.cu))))
 example_sources := $(wildcard examples/*.cu examples/*.h) $(shell find include/fa -name '*.h')
+# What they were compiled with.
+examples_with_cpu = $(CC) $(CFLAGS) $(WARNINGS)
+examples_with_gpu = $(NVCC) $(NVCCFLAGS) $(gpu_arch)
+$(BUILD)/examples/with-%: FORCE
+	$(call note,$(examples_with_$*))
+
 # "gpu" where these programs can be built for and run on one, else "cpu"; examples-gpu and examples-cpu have their own.
 example_kind    = $(if $(and $(NVCC),$(GPU)),gpu,cpu)
 
 .PHONY: examples examples-cpu examples-gpu examples-compile run
 
-$(BUILD)/examples/%.cpu: examples/%.cu $(example_sources)
+$(BUILD)/examples/%.cpu: examples/%.cu $(example_sources) $(BUILD)/examples/with-cpu
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARNINGS) -Iinclude -x c $< -o $@ -pthread -lm
 
-$(BUILD)/examples/%.gpu: examples/%.cu $(example_sources)
+$(BUILD)/examples/%.gpu: examples/%.cu $(example_sources) $(BUILD)/examples/with-gpu
 	$(if $(NVCC),,$(error nvcc was not found, which examples for a GPU need: put it on PATH, or write NVCC=/path/to/nvcc; make examples-cpu does without))
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 $(NVCCFLAGS) $(call gpu_code,$(gpu_arch)) -Iinclude $< -o $@

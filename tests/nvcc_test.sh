@@ -10,7 +10,9 @@ if [ -z "$NVCC" ]; then
     skip "compiling for GPUs ($architectures): nvcc not found"
     tap_end
 fi
+cd "$root" || exit 1
 T=${BUILD:-build}/tests
+[ -f "$T/hooks.list" ] && [ -f "$T/forward_00.c" ] || { echo "nvcc_test.sh: there are no instances in $T: make test-programs" >&2; exit 1; }
 # none_in FILE TEXT: a test that passes if nothing was found.
 none_in() {
     [ ! -s "$1" ]
@@ -91,6 +93,10 @@ while read -r arch chunk; do
         END { if (!kernels) print "no kernel was found" }' "$log.log" | grep -vxFf "$log.excepted" >"$log.spilled"
     none_in "$log.spilled" "nothing spills in its kernels for sm_90a"
 done <"$work/list"
+printf '#include <fa/fa.h>\n#define FA_NAME attn\n#define FA_DTYPE FA_BF16\n#define FA_HEAD_DIM 64\n#define FA_ARCH FA_CPU\n#include <fa/attention.h>\n' >"$work/host.c"
+"$NVCC" -x cu -std=c++17 -O3 -gencode arch=compute_80,code=sm_80 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/host.o" "$work/host.c" >"$work/host.log" 2>&1
+ok $? "an instance for the CPU compiles with -O3" "$work/host.log"
+
 if [ "${FA_FULL:-0}" != 1 ]; then
     [ "$share" = 1 ] && which="each instance is compiled" || which="a third of the instances, by the seed, are compiled"
     skip "$which for one GPU architecture, not for all four: FA_FULL=1 takes the time"

@@ -6,6 +6,8 @@
 # FA_PROVE=0   plain summary, also where prove is found
 # FA_FULL=1    compiles every instance for every GPU architecture (default: each for one, a third of them on fewer than four cores), and runs
 #              both simulated GPUs on all that is simulated (default: each on a half, and of kernels of rows on fewer than four cores a half)
+# MUTATION=n   make mutate: only the fault that it prints as number n; several are listed with blanks between them
+# Q=@          does not print the compilers' commands
 # NVCC=        leaves out what needs nvcc
 # CXX=         leaves out the simulated GPU
 
@@ -17,7 +19,7 @@ SAMPLE   ?= 6
 INCLUDE  ?= include
 include gpu.mk
 
-.PHONY: test check mutate sanitize test-programs FORCE
+.PHONY: test check mutate sanitize test-programs
 .SECONDARY:
 T           := $(BUILD)/tests
 test_seed   := $(or $(FA_SEED),$(shell date +%s))
@@ -37,15 +39,11 @@ TEST_CFLAGS  = $(test_flags) $(CFLAGS) -Og
 TEST_LIBS    = -lm -pthread
 
 test_headers := $(shell find $(INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
-# The end of a recipe that writes $@.new: what it makes is new only where it differs.
-if_new       = if diff $@.new $@ >/dev/null 2>&1; then rm $@.new; else mv $@.new $@; fi
 # What everything is compiled with: with other compilers, flags or rules it is made anew.
 test_with     = $(CC) $(TEST_CFLAGS) | $(CXX) | $(NVCC) $(if $(NVCC),$(gpu_arch))
 test_headers += $(T)/with tests/tests.mk
 $(T)/with: FORCE
-	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(test_with))' > $@.new
-	@$(if_new)
+	$(call note,$(test_with))
 test_harness := $(patsubst tests/harness/%.c,$(T)/harness/%.o,$(wildcard tests/harness/*.c))
 
 # ---- instances: the pair table in chunks, shipped hooks, and a random sample ----
@@ -87,15 +85,16 @@ $(T)/%.o: tests/suites/%.c $(test_headers)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
 
-# Every second chunk as with -march=native, which leaves out the instruction sets below the machine's.
+# Every second chunk as with -march=native, which leaves out the instruction sets below the machine's. (Added to TEST_CFLAGS, of which
+# $(T)/with is made, it would be in there whenever a chunk is asked for first: what a target sets holds for what it depends on, too.)
 native_chunks := $(filter %1 %3 %5 %7 %9,$(test_chunks))
-$(native_chunks:%=$(T)/forward_%.o): TEST_CFLAGS += $(shell $(CC) -march=native -x c -E /dev/null >/dev/null 2>&1 && echo -march=native)
+$(native_chunks:%=$(T)/forward_%.o): test_native = $(shell $(CC) -march=native -x c -E /dev/null >/dev/null 2>&1 && echo -march=native)
 
 $(T)/forward_random.o: $(T)/forward_random.c $(test_headers)
 	$(Q)$(CC) $(test_flags) $(CFLAGS) -c -o $@ $<
 
 $(T)/forward_%.o: $(T)/forward_%.c $(test_headers)
-	$(Q)$(CC) $(TEST_CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(TEST_CFLAGS) $(test_native) -c -o $@ $<
 
 $(test_forward): $(T)/forward_%: $(T)/forward_%.o $(T)/forward.o $(test_harness)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $^ $(TEST_LIBS)

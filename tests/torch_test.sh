@@ -6,7 +6,7 @@ if ! $PYTHON -c 'import torch' >/dev/null 2>&1; then
     skip "companions beside PyTorch's functions: no $PYTHON with PyTorch"
     tap_end
 fi
-$PYTHON tests/tools/second_opinion.py >"$work/log" 2>&1
+$PYTHON "$root/tests/tools/second_opinion.py" >"$work/log" 2>&1
 status=$?
 sed -E '/^(ok|not ok|1\.\.)/!s/^/# /' "$work/log"
 exit $status

@@ -72,7 +72,7 @@
 typedef struct fa_cross_entropy_args {
     fa_matrix logits;      /**< (rows, cols) FA_DTYPE, read by both */
     const int *targets;    /**< (rows) the class of each row, read by both */
-    float *loss;           /**< (rows) written by the forward; NULL: not wanted */
+    float *loss;           /**< (rows) written by the forward; NULL: not wanted (loss and lse cannot both be NULL there) */
     float *lse;            /**< (rows) log(sum of exp(z)), written by the forward, and read by the backward; NULL in the forward: not wanted.
                                 NaN if a z is +inf. As it is a float, the backward's weights are off by up to 2^-24 |lse|, relatively */
     int64_t rows;          /**< 0 or more */

@@ -45,9 +45,9 @@
  *     size_t    NAME_workspace(const fa_layernorm_args *args);                    bytes that the backward needs
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
- * had neither dropout nor residual. If both mean and rstd are given, it uses them as the forward wrote them;
- * otherwise it recomputes them, for which a GPU reads the rows once more. Each of its results is written if its
- * pointer is not NULL. It needs the workspace for d_gamma and d_beta, and on a GPU for statistics that are not given,
+ * had neither dropout nor residual; with either of them it needs the sum. If both mean and rstd are given, it uses them as the
+ * forward wrote them; otherwise it recomputes them, for which a GPU reads the rows once more. Each of its results is written
+ * if its pointer is not NULL. It needs the workspace for d_gamma and d_beta, and on a GPU for statistics that are not given,
  * and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
@@ -74,7 +74,7 @@ typedef struct fa_layernorm_args {
     fa_matrix y;        /**< (rows, cols) FA_DTYPE, written by the forward */
     fa_matrix residual; /**< (rows, cols) FA_DTYPE, added to x before the normalisation; NULL: none */
     fa_matrix sum;      /**< (rows, cols) FA_DTYPE, dropout(x) + residual: written by the forward and read by the backward; NULL: not
-                             written, and the backward reads x */
+                             written, and the backward reads x (refused with dropout or a residual) */
     const void *gamma;  /**< (cols) FA_WEIGHT_DTYPE; NULL: 1 */
     const void *beta;   /**< (cols) FA_WEIGHT_DTYPE; NULL: 0 */
     float *mean;        /**< (rows), written by the forward and read by the backward; NULL: not written, and computed again */

@@ -45,8 +45,8 @@
  *     size_t    NAME_workspace(const fa_rmsnorm_args *args);                    bytes that the backward needs
  *
  * The backward reads d_y, and what was normalised: sum.data if that is set, else x.data, which is the same where the forward
- * had neither dropout nor residual. An rstd that is given is used as the forward wrote it; otherwise the backward
- * recomputes it, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL.
+ * had neither dropout nor residual; with either of them it needs the sum. An rstd that is given is used as the forward wrote
+ * it; otherwise the backward recomputes it, for which a GPU reads the rows once more. Each of its results is written if its pointer is not NULL.
  * It needs the workspace for d_gamma, and on a GPU for an rstd that is not given, and for rows that are longer than a
  * block can hold.
  *
@@ -73,7 +73,7 @@ typedef struct fa_rmsnorm_args {
     fa_matrix y;        /**< (rows, cols) FA_DTYPE, written by the forward */
     fa_matrix residual; /**< (rows, cols) FA_DTYPE, added to x before the normalisation; NULL: none */
     fa_matrix sum;      /**< (rows, cols) FA_DTYPE, dropout(x) + residual: written by the forward and read by the backward; NULL: not
-                             written, and the backward reads x */
+                             written, and the backward reads x (refused with dropout or a residual) */
     const void *gamma;  /**< (cols) FA_WEIGHT_DTYPE; NULL: 1 */
     float *rstd;        /**< (rows), 1 / sqrt(mean of squares + eps), written by the forward and read by the backward; NULL: not
                              written, and computed again */

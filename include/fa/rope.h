@@ -77,7 +77,7 @@ typedef struct fa_rope_args {
     const float *cos;     /**< (table_rows, rotary_dim / 2) cosines of all positions; NULL: `base` gives the angles */
     const float *sin;     /**< (table_rows, rotary_dim / 2) sines; NULL if and only if cos is */
     int table_rows;       /**< rows of the tables: positions below 0, or table_rows or more, have no angle, and give
-                               NaN; 0: not known, and only positions below 0 do */
+                               NaN (from `positions`; those of `offset` are refused); 0: not known, and only positions below 0 do */
     float base;           /**< without tables: greater than 1, up to 1e30; 0 means 10000 */
     const int *positions; /**< (batch, seqlen) the position of each token; NULL: offset + its number in the sequence */
     int offset;           /**< without positions: the position of the first token */

@@ -91,7 +91,22 @@
  *     NAME_scan_next(flight, scan)           goes on to the next piece, all of whose parts have been started
  *     NAME_scan_pad(x, flight, scan, part, value)   elements outside the row become `value`
  *     NAME_scan_max(flight, start)           the largest element of the piece, as NAME_max_of() of fa/reduce.h (GPU)
- *     NAME_scan_edges(scan), NAME_scan_edge(scan, i)   how many elements at the row's ends are in no piece, and their columns
+ *     NAME_scan_edges(scan), NAME_scan_edge(scan, i)   how many elements at the row's ends are in no piece, and their columns: the same in all
+ *                                            threads of the team, each of which takes those with i % team.threads == team.thread
+ *
+ * in this order:
+ *
+ *     NAME_scan s = NAME_scan_of(row, cols, &team);
+ *     NAME_scan_begin(&f, &s, fill);
+ *     for (int more = 1; more;) {
+ *         const int full = NAME_scan_full(&s);
+ *         more = NAME_scan_more(&s);
+ *         for (int part = 0; part < NAME_PARTS; part++) {
+ *             NAME_scan_land(x, &f, &s, part, fill); // then x[] is free to be used
+ *             NAME_scan_start(&f, &s, part, full, fill);
+ *         }
+ *         NAME_scan_next(&f, &s); // NAME_scan_count(), NAME_scan_pad(), NAME_scan_max() belong before it
+ *     }
  *
  * Neighbouring threads hold neighbouring vectors of 16 bytes. These lie on the 16-byte boundaries of the first row
  * (NAME_at), so that rows of odd length are read as fast as even ones; rows that are aligned differently (NAME_like) take

@@ -2,8 +2,8 @@
  * for the GPU. An instance is a shared library whose file name says what it is (bench.mk): data type, head dimension,
  * variant, tile. Every cell is checked against float64 before it is timed.
  *
- *     bench [--grid default|full] [--tokens N] [--width N] [--seqlens 512,2048] [--repeat N] [--json FILE] [--tsv FILE]
- *           [--markdown FILE] LIBRARY.so...
+ *     bench [--grid default|full] [--tokens N] [--width N] [--seqlens 512,2048] [--variant-seqlen N] [--repeat N]
+ *           [--json FILE] [--tsv FILE] [--markdown FILE] LIBRARY.so...
  *
  * A cell is batch * seqlen = tokens, heads * head_dim = width. Time is the median of `repeat` rounds; in each round
  * every instance of a cell runs once, so that a drift of the clock meets all of them. On a GPU a write of 256 MB before

@@ -78,7 +78,15 @@ BENCH_CPU ?= $(call bench_grid,fp32 bf16 fp16)
 BENCH_GPU ?= $(call bench_grid,bf16 fp16 fp32 tf32)
 bench_cpu_so = $(BENCH_CPU:%=$(BUILD)/bench/cpu/%.so)
 bench_gpu_so = $(BENCH_GPU:%=$(BUILD)/bench/gpu/%.so)
-bench_headers := $(shell find include/fa -name "*.h")
+bench_headers := $(shell find $(INCLUDE)/fa -name '*.h')
+# What needs nvcc says so where there is none.
+bench_nvcc = $(or $(NVCC),$(error bench: the GPU's part needs nvcc, on PATH or as NVCC=...))
+
+# What instances and programs were compiled with.
+bench_with_cpu = $(CC) $(CFLAGS) -I$(INCLUDE) $(BENCH_FLAGS)
+bench_with_gpu = $(NVCC) $(BENCH_NVCCFLAGS) $(BENCH_ARCH) -I$(INCLUDE) $(BENCH_FLAGS)
+$(BUILD)/bench/with-%: FORCE
+	$(call note,$(bench_with_$*))
 
 $(BUILD)/bench/measure: tests/bench/measure.c
 	@mkdir -p $(@D)
@@ -89,21 +97,21 @@ $(BUILD)/bench/plot: tests/bench/plot.c
 	$(CC) $(CFLAGS) $(WARNINGS) $< -o $@ -lm
 
 # measure runs the compiler and notes the seconds, the memory, the registers and the spills in NAME.compile.
-$(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
+$(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
 	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(INCLUDE) $(call bench_flags,$*) \
 	    -fPIC -x c -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
-$(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure
+$(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) \
 	    $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
-$(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
+$(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
 	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(INCLUDE) $(call bench_rows_flags,$*) \
@@ -112,34 +120,37 @@ $(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BU
 
 # An instance of rows has several kernels, over which nvcc's optimizer can have several threads (doc/instantiate.md): one instance at a time.
 bench_split = $(if $(shell $(NVCC) --help 2>/dev/null | grep -e '--split-compile '),--split-compile=0)
-$(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure
+$(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure --alone $(BUILD)/bench/lock $(@:.so=.compile) $(NVCC) $(BENCH_NVCCFLAGS) $(bench_split) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) \
-	    $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
+	@$(BUILD)/bench/measure --alone $(BUILD)/bench/lock $(@:.so=.compile) $(bench_nvcc) $(BENCH_NVCCFLAGS) $(bench_split) \
+	    $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
-$(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
+$(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h $(bench_headers) $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARNINGS) -I$(INCLUDE) -x c $< -o $@ -lm -ldl -pthread
 
-$(BUILD)/bench/rows-gpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h include/fa/fa.h
+$(BUILD)/bench/rows-gpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h $(bench_headers) $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
-	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl
+	$(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl
 
-$(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/peak.h include/fa/fa.h
+$(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/peak.h $(bench_headers) $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARNINGS) -I$(INCLUDE) -x c $< -o $@ -lm -ldl -pthread
 
-$(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h include/fa/fa.h
+$(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h $(bench_headers) $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
-	$(NVCC) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl -lpthread
+	$(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl -lpthread
 
 .PHONY: bench bench-build bench-cpu bench-gpu bench-compare bench-clean-results
 .PHONY: bench-rows-cpu bench-rows-gpu bench-rows-compare
 ifneq ($(filter bench%,$(MAKECMDGOALS)),)
 ifneq ($(bench_unknown),)
 $(error bench: no such kernel as $(bench_unknown) in BENCH=$(BENCH): there are attention $(bench_kernels))
+endif
+ifeq ($(filter default full,$(GRID)),)
+$(error bench: GRID is '$(GRID)': default or full is needed)
 endif
 endif
 ifneq ($(filter bench-rows-%,$(MAKECMDGOALS)),)
@@ -192,8 +203,10 @@ bench-gpu-run: $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
 	    --json $(BUILD)/bench/gpu.json --tsv $(BUILD)/bench/gpu.tsv \
 	    --markdown $(BUILD)/bench/gpu.md $(bench_gpu_so)
 
+# PyTorch brings what it needs of CUDA, and may find a GPU for which nothing of ours can be compiled.
+bench_device = $(if $(and $(NVCC),$(GPU)),,--device cpu)
 bench-compare: bench-needs-torch
-	$(PYTHON) tests/bench/compare.py --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
+	$(PYTHON) tests/bench/compare.py $(bench_device) --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
 	    --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv \
 	    --markdown $(BUILD)/bench/compare.md
 
@@ -209,5 +222,5 @@ bench-rows-gpu-run: $(bench_rows_gpu_so) $(BUILD)/bench/rows-gpu/rows
 	$(BUILD)/bench/rows-gpu/rows $(call bench_rows_results,rows-gpu) $(bench_rows_gpu_so)
 
 bench-rows-compare: bench-needs-torch
-	$(PYTHON) tests/bench/compare_rows.py --kernels $(subst $(bench_space),$(bench_comma),$(strip $(bench_rows))) \
+	$(PYTHON) tests/bench/compare_rows.py $(bench_device) --kernels $(subst $(bench_space),$(bench_comma),$(strip $(bench_rows))) \
 	    $(call bench_rows_results,rows-compare)

@@ -98,6 +98,25 @@ class Plan(ctypes.Structure):
     )
 
 
+def compilation(path):
+    """What a library's compilation took (measure.c): word -> number; nothing where it is not known."""
+    note = path[: -len(".so")] + ".compile"
+    if not os.path.exists(note):
+        return {}
+    with open(note) as file:
+        return {word: float(value) for word, value in (line.split() for line in file)}
+
+
+def print_compilations(instances):
+    print(f"\n{'instance':<40}{'compile s':>10}{'cpu s':>8}{'peak MB':>9}{'registers':>11}{'spills B':>10}")
+    for i in instances:
+        c = i.compile
+        print(
+            f"{i.name:<40}{c.get('seconds', 0):>10.2f}{c.get('cpu_seconds', 0):>8.2f}{c.get('peak_mb', 0):>9.0f}"
+            + (f"{c['registers']:>11.0f}{c['spill_bytes']:>10.0f}" if "registers" in c else "")
+        )
+
+
 class Instance:
     def __init__(self, path):
         self.name = os.path.basename(path)[: -len(".so")]
@@ -117,11 +136,7 @@ class Instance:
         theirs = [self.library.bench_layout(i) for i in range(6)]
         if ours != theirs:
             raise SystemExit(f"compare.py: its picture of the structs {ours} is not that of fa/fa.h {theirs}")
-        self.compile = {}
-        note = path[: -len(".so")] + ".compile"
-        if os.path.exists(note):
-            with open(note) as file:
-                self.compile = {word: float(value) for word, value in (line.split() for line in file)}
+        self.compile = compilation(path)
 
     def forward(self, args, stream):
         status = self.forward_function(ctypes.addressof(args), stream)
@@ -625,13 +640,7 @@ def main():
         f"median of {o.repeat}; {unit}"
     )
 
-    print(f"\n{'instance':<40}{'compile s':>10}{'cpu s':>8}{'peak MB':>9}{'registers':>11}{'spills B':>10}")
-    for i in instances:
-        c = i.compile
-        print(
-            f"{i.name:<40}{c.get('seconds', 0):>10.2f}{c.get('cpu_seconds', 0):>8.2f}{c.get('peak_mb', 0):>9.0f}"
-            + (f"{c['registers']:>11.0f}{c['spill_bytes']:>10.0f}" if "registers" in c else "")
-        )
+    print_compilations(instances)
     print()
 
     timer, cells, wrong_cells, skipped, unavailable = Timer(device, o.repeat), [], [], 0, {}

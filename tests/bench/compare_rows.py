@@ -23,7 +23,7 @@ import sys
 import time
 
 import compare
-from compare import DTYPES, Timer, build, fa_version, geometric_mean, kind_of, state, wait, whole, wholes
+from compare import DTYPES, Timer, build, compilation, fa_version, geometric_mean, kind_of, print_compilations, state, wait, whole, wholes
 
 
 def import_torch():
@@ -53,11 +53,7 @@ class Instance:
         self.names = []
         while self.library.bench_tensor(len(self.names)):
             self.names.append(self.library.bench_tensor(len(self.names)).decode())
-        self.compile = {}
-        note = path[: -len(".so")] + ".compile"
-        if os.path.exists(note):
-            with open(note) as file:
-                self.compile = {word: float(value) for word, value in (line.split() for line in file)}
+        self.compile = compilation(path)
 
     def refusal(self, rows, cols):
         """Why it has no problem of this shape, or None: it has."""
@@ -482,13 +478,7 @@ def main():
     print("versions:", ", ".join(f"{k} {v}" for k, v in versions.items()))
     before = state(device)
     print("before:", before)
-    print(f"\n{'instance':<34}{'compile s':>10}{'cpu s':>8}{'peak MB':>9}{'registers':>11}{'spills B':>10}")
-    for i in instances:
-        c = i.compile
-        print(
-            f"{i.name:<34}{c.get('seconds', 0):>10.2f}{c.get('cpu_seconds', 0):>8.2f}{c.get('peak_mb', 0):>9.0f}"
-            + (f"{c['registers']:>11.0f}{c['spill_bytes']:>10.0f}" if "registers" in c else "")
-        )
+    print_compilations(instances)
     print(f"\nmatrices of {o.elements} elements; median of {o.repeat}; GB/s of useful bytes, and ratios over the others")
 
     timer, cells, wrong_cells, skipped, unavailable = Timer(device, o.repeat), [], [], 0, {}

@@ -5,7 +5,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "bench.h"
 
 /* Sixteen chains cover a latency of four cycles on two units twice over, and fit the registers everywhere but on
  * AVX2 and SSE, which have sixteen in all and take twelve. */
@@ -76,40 +77,32 @@ typedef struct {
     double rate;
 } peak_worker;
 
-static double peak_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void *peak_work(void *argument) {
     peak_worker *w = (peak_worker *)argument;
     pthread_barrier_wait(w->start);
-    double begin = peak_seconds(), operations = w->unit.run(w->rounds);
-    w->rate = operations / (peak_seconds() - begin);
+    double begin = wall_seconds(), operations = w->unit.run(w->rounds);
+    w->rate = operations / (wall_seconds() - begin);
     return NULL;
 }
 
-/* FLOP/s of all threads together, over about `seconds`. 0 if the threads cannot be started. */
+/* FLOP/s of all threads together, over about `seconds`. */
 static double peak_measure(peak_unit unit, int threads, double seconds) {
-    double begin = peak_seconds(), operations = unit.run(100000); /* a short run sizes the long one */
-    long rounds = (long)(100000 * seconds / (peak_seconds() - begin + 1e-9)) + 1;
+    double begin = wall_seconds(), operations = unit.run(100000); /* a short run sizes the long one */
+    long rounds = (long)(100000 * seconds / (wall_seconds() - begin + 1e-9)) + 1;
     (void)operations;
     peak_worker *workers = (peak_worker *)calloc((size_t)threads, sizeof *workers);
     pthread_barrier_t start;
     double rate = 0;
-    int started = 1;
-    if (!workers || pthread_barrier_init(&start, NULL, (unsigned)threads)) return 0;
-    for (int i = 0; i < threads; i++) workers[i].start = &start, workers[i].unit = unit, workers[i].rounds = rounds;
-    while (started < threads && !pthread_create(&workers[started].thread, NULL, peak_work, &workers[started]))
-        started++;
-    if (started == threads) {
-        peak_work(&workers[0]);
-        for (int i = 1; i < threads; i++) pthread_join(workers[i].thread, NULL);
-        for (int i = 0; i < threads; i++) rate += workers[i].rate;
-        pthread_barrier_destroy(&start);
-        free(workers);
+    if (!workers || pthread_barrier_init(&start, NULL, (unsigned)threads)) die("FMA peak", "no memory for so many threads");
+    for (int i = 0; i < threads; i++) {
+        workers[i].start = &start, workers[i].unit = unit, workers[i].rounds = rounds;
+        if (i > 0 && pthread_create(&workers[i].thread, NULL, peak_work, &workers[i])) die("FMA peak", "so many threads cannot be started");
     }
+    peak_work(&workers[0]);
+    for (int i = 1; i < threads; i++) pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < threads; i++) rate += workers[i].rate;
+    pthread_barrier_destroy(&start);
+    free(workers);
     return rate;
 }
 

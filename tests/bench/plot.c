@@ -32,10 +32,15 @@ static const char *const colours[] = {"#0b6fa4", "#d1495b", "#2e8540", "#8e5ea2"
                                       "#e377c2", "#17406d", "#8a9a1b", "#f2a65a"};
 enum { COLOURS = sizeof colours / sizeof colours[0] };
 
+static void too_many(const char *what, int most) {
+    fprintf(stderr, "plot: more than %d %s\n", most, what);
+    exit(1);
+}
+
 static int find(char (*names)[128], int *count, const char *name) {
     for (int i = 0; i < *count; i++)
         if (!strcmp(names[i], name)) return i;
-    if (*count == MAX_NAMES) exit(1);
+    if (*count == MAX_NAMES) too_many("panels, or series", MAX_NAMES);
     snprintf(names[*count], sizeof names[0], "%s", name);
     return (*count)++;
 }
@@ -58,9 +63,10 @@ static void text(double x, double y, const char *anchor, const char *colour, con
 int main(void) {
     char line[1024], panel[128], name[128], words[64], axis[64] = "";
     double x, y;
-    while (fgets(line, sizeof line, stdin) && point_count < MAX_POINTS)
+    while (fgets(line, sizeof line, stdin))
         if (sscanf(line, "%127[^\t]\t%127[^\t]\t%lf\t%lf\t%63[^\n]", panel, name, &x, &y, axis) >= 4) {
             point p = {find(panels, &panel_count, panel), find(series, &series_count, name), x, y};
+            if (point_count == MAX_POINTS) too_many("points", MAX_POINTS);
             points[point_count++] = p;
             snprintf(axes[p.panel], sizeof axes[0], "%s", *axis ? axis : "sequence length");
             *axis = 0;

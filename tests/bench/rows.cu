@@ -135,7 +135,7 @@ static void share(void *(*work)(void *), const void *what) {
     static transfer part[MOST];
     static pthread_t thread[MOST];
     int count = threads < MOST ? threads : MOST, started = 0;
-    size_t each = (all->bytes / (size_t)count + 4095) / 4096 * 4096;
+    size_t each = ((all->bytes + (size_t)count - 1) / (size_t)count + 4095) / 4096 * 4096;
     for (int i = 0; i < count; i++) {
         size_t begin = (size_t)i * each < all->bytes ? (size_t)i * each : all->bytes;
         part[i] = *all;

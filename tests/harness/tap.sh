@@ -1,11 +1,15 @@
 # tap.sh: TAP for the scripts; sourced by tests/*_test.sh, which end with tap_end.
 # Sets root, INCLUDE, CC, work (a directory that goes away), CLANG, CXX and NVCC ("" where not found).
+# What compilers say is looked for in English.
+LC_ALL=C && export LC_ALL
+# Lists of files are split at blanks.
+case ${TMPDIR:-/tmp} in *[!a-zA-Z0-9/._+-]*) TMPDIR=/tmp && export TMPDIR ;; esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 INCLUDE=$(cd "$root" && cd "${INCLUDE:-include}" && pwd)
 CC=${CC:-cc}
 CXX=${CXX:-$(command -v c++ || command -v g++)}
 CLANG=$(command -v clang)
-NVCC=${NVCC-$(command -v nvcc)}
+NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 tap_count=0 tap_failed=0
