@@ -11,9 +11,9 @@
  * 3. The others, the longest of all heads first: mostly later blocks take longer, as under a causal mask. Going through all heads with each block
  *    would read K and V from memory for every one; so a strip of neighbouring blocks is taken of each head, then the next strip.
  *
- * After pairs there are still the last heads, about a round of pairs, for the third part, in strips of one block. That comes within 1% of an even
- * share under a causal mask in most of what the benchmark times, and within 3% elsewhere, but for documents and other masks that are not known
- * beforehand. Each team gets one block at least: there are no more teams than blocks, and dealing leaves none out. */
+ * After pairs there are still the last heads, about a round of pairs, for the third part, in strips of one block. Of what the benchmark times
+ * that comes within 1% of an even share under a causal mask (3% at worst), and within 3% under windows and prefixes (6% where a team has but a few
+ * blocks): tests/suites/order.c. Each team gets one block at least: there are no more teams than blocks, and dealing leaves none out. */
 typedef struct FA__LOOP(_order) {
     uint32_t teams;                                  /* that have blocks: all of the launch, or all but the last */
     uint32_t pairs, paired_heads, all_pairs, ahead;  /* pairs of a head; heads dealt in pairs; their pairs; how many teams have had one more than the others */
