@@ -197,6 +197,8 @@ for by in cc clang; do
     attention '#include <fa/mask.h>' 'FA_HOOK double hook(const void *user, float score, fa_index at) { (void)user; return score * (double)at.key; }' \
         'FA_HOOK _Bool m_keep(const void *user, fa_index at) { (void)user; return at.key < 3; }' 'FA_MASK_FROM_KEEP(m)' '#define FA_SCORE hook' '#define FA_MASK m'
     accepts $by "hooks of void, double and _Bool"
+    attention 'FA_HOOK int hook(const void *user, float score, fa_index at) { (void)user, (void)at; return (int)score; }' '#define FA_SCORE hook'
+    rejects $by "a score hook that returns an integer" "FA_SCORE needs "
     attention 'FA_HOOK float hook(float *const *user, float score, fa_index at) { (void)at; return score + **user; }' '#define FA_SCORE hook' '#define FA_USER_ARGS float *'
     accepts $by "a pointer for FA_USER_ARGS, where nothing else names its type"
 done

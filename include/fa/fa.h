@@ -180,11 +180,22 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #else
 #define FA__IS_ONE_OF(hook, ...) _Generic(&hook, __VA_ARGS__, default: 0)
 #endif
+/* Returns what a hook returns, which must be float or double. C++ would convert an integer silently; in C FA__IS_ONE_OF has refused it. */
+#if defined(__cplusplus)
+#define FA__RETURN_NUMBER(call, message)                       \
+    auto fa__result = call;                                    \
+    FA__REQUIRE((decltype(fa__result))0.5f > 0.0f, message);   \
+    return fa__result
+#else
+#define FA__RETURN_NUMBER(call, message) return call
+#endif
 /* Around code that calls hooks: between these two such warnings are errors. A hook that does not exist, that takes another type of
  * arguments, or that may write the user's struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK
- * that is called for both host and device. */
+ * that is called for both host and device, and leaves it out for the device. (20013 and 20015 are those that are constexpr.) */
 #if defined(__NVCC__)
-#define FA__STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20014")
+#define FA__STRICT_BEGIN                                                                                \
+    _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20013")         \
+        _Pragma("nv_diag_error 20014") _Pragma("nv_diag_error 20015")
 #define FA__STRICT_END _Pragma("nv_diagnostic pop")
 #elif defined(__cplusplus)
 #define FA__STRICT_BEGIN

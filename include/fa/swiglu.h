@@ -115,9 +115,12 @@ FA__REQUIRE(FA__IS_ONE_OF(FA_ACTIVATION, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE,
                 FA__IS_ONE_OF(FA__CAT(FA_ACTIVATION, _grad), FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, )),
             "FA_ACTIVATION needs float " FA__STR(FA_ACTIVATION) "(const FA_USER_ARGS *user, float x), its derivative the same with _grad, and FA_USER_ARGS defined as the type that user points to");
 /* The only call of the activation: elsewhere a name of the library's may hide it. */
-FA_HOOK float FA__ROWS(__activation)(const FA__USER_TYPE *fa__user, float fa__x) { return FA_ACTIVATION(fa__user, fa__x); }
+FA_HOOK float FA__ROWS(__activation)(const FA__USER_TYPE *fa__user, float fa__x) {
+    FA__RETURN_NUMBER(FA_ACTIVATION(fa__user, fa__x), "FA_ACTIVATION needs a function that returns float: " FA__STR(FA_ACTIVATION) "() does not");
+}
 FA_HOOK float FA__ROWS(__activation_grad)(const FA__USER_TYPE *fa__user, float fa__x) {
-    return FA__CAT(FA_ACTIVATION, _grad)(fa__user, fa__x);
+    FA__RETURN_NUMBER(FA__CAT(FA_ACTIVATION, _grad)(fa__user, fa__x),
+                      "FA_ACTIVATION needs a derivative that returns float: " FA__STR(FA__CAT(FA_ACTIVATION, _grad)) "() does not");
 }
 
 #define FA__BODY <fa/kernel/swiglu_rows.h>

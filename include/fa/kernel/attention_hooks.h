@@ -58,6 +58,6 @@ FA__REQUIRE(FA__IS_ONE_OF(FA_SCORE, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, , fa
             "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to");
 /* The only call of the hook. Elsewhere a parameter or a variable of the library may have the hook's name, and hide it. */
 FA_HOOK float FA__ATTN(__score)(const FA__USER_TYPE *fa__user, float fa__score, fa_index fa__at) {
-    return FA_SCORE(fa__user, fa__score, fa__at);
+    FA__RETURN_NUMBER(FA_SCORE(fa__user, fa__score, fa__at), "FA_SCORE needs a hook that returns float: " FA__STR(FA_SCORE) "() does not");
 }
 #endif

@@ -3,8 +3,8 @@
 
 /* A CPU ignores FA_WARPS and FA_STAGES; values that no GPU could use are an error there, too. */
 #if FA__ARCH == FA_CPU
-#if FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32
-FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__STR(FA_WARPS) ": 1 to 32 are possible");
+#if FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS)
+FA__REQUIRE(0, "FA_WARPS, the warps of a thread block that multiply, is " FA__STR(FA_WARPS) ": 1 to 32 are possible, " FA__AS_A_NUMBER);
 #endif
 #undef FA_WARPS
 #define FA_WARPS 1
@@ -46,7 +46,8 @@ FA__REQUIRE(0, "FA_BLOCK_N, the keys of a tile, is " FA__STR(FA_BLOCK_N) ": FA_A
 #undef FA_BLOCK_N
 #define FA_BLOCK_N FA__TABLE_N
 #elif FA__ARCH != FA_CPU && (FA_WARPS + 0 < 1 || FA_WARPS + 0 > 32 || FA__IS_BARE(FA_WARPS) || (FA_BLOCK_M != FA_WARPS * 16 && FA_BLOCK_M != FA_WARPS * 32 && !(FA__ARCH == 90 && FA_BLOCK_M == FA_WARPS * 8)))
-FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) ": 16 or 32 times as many are needed, the rows that a warp can hold");
+FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS)
+                ": 16 or 32 times as many are needed, the rows that a warp can hold, " FA__AS_A_NUMBER);
 #undef FA_WARPS
 #define FA_WARPS (FA_BLOCK_M / (FA_BLOCK_M > 512 ? 32 : 16))
 #endif
