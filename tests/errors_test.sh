@@ -113,7 +113,10 @@ for by in cc clang c++; do
     for stages in 0 5; do
         attention "#define FA_STAGES $stages"; rejects $by "FA_STAGES $stages" "bad: FA_STAGES, the tiles of K and V in flight, is $stages: 1 or 2 (FA_ARCH 90: 1 to 4)"
     done
-    attention '#define FA_WARPS 33'; rejects $by "FA_WARPS 33" "bad: FA_WARPS, the warps of a thread block that multiply, is 33: 1 to 32"
+    for warps in 33 2+2 4u; do
+        attention "#define FA_WARPS $warps"
+        rejects $by "FA_WARPS $warps" "bad: FA_WARPS, the warps of a thread block that multiply, is $warps: 1 to 32"
+    done
     for macro in FA_BLOCK_M FA_BLOCK_N FA_STAGES FA_WARPS FA_HEAD_DIM_V; do
         attention "#define $macro"; rejects $by "an empty $macro" "bad: $macro"
     done
@@ -176,6 +179,14 @@ for by in cc clang; do
     attention 'struct mine { int x; };' 'FA_HOOK float hook(struct mine *user, float score, fa_index at) { (void)at; return score + (float)user->x++; }' \
         '#define FA_SCORE hook' '#define FA_USER_ARGS struct mine'
     names $by "a score hook that may write the struct" "FA_SCORE needs float hook(const FA_USER_ARGS *user, float score, fa_index at)"
+done
+
+# C++ converts what a hook returns.
+for by in c++ nvcc; do
+    flags=
+    [ $by != nvcc ] || flags=-arch=sm_90a
+    attention 'FA_HOOK int hook(const void *user, float score, fa_index at) { (void)user; return (int)score + at.key; }' '#define FA_SCORE hook'
+    rejects $by "a score hook that returns int" "bad: FA_SCORE needs a hook that returns float: hook() does not" $flags
 done
 
 # In a system's directory, where compilers do not warn: a forgotten FA_USER_ARGS. And what hooks may take and return besides.
@@ -378,6 +389,8 @@ rejects nvcc "a mask without FA_HOOK in FA_MASK_AND" "calling a __host__ functio
 attention '#include <fa/score.h>' 'static float own(const void *user, float score, fa_index at) { (void)user; return score + at.distance; }' \
     'FA_SCORE_CHAIN(both, own, fa_alibi)' '#define FA_SCORE both'
 rejects nvcc "a score hook without FA_HOOK in FA_SCORE_CHAIN" "calling a __host__ function" $arch
+attention 'constexpr float own(const void *, float score, fa_index at) { return score + at.distance; }' '#define FA_SCORE own'
+rejects nvcc "a constexpr score hook without FA_HOOK" "calling a constexpr __host__ function" $arch
 attention '#define FA_STAGES 3'; rejects nvcc "FA_STAGES 3" "bad: FA_STAGES" $arch
 attention '#define FA_WARPS 3' '#define FA_BLOCK_M 64'; rejects nvcc "FA_WARPS 3 for FA_BLOCK_M 64" "bad: FA_BLOCK_M is 64 and FA_WARPS is 3: 16 or 32 times as many are needed" $arch
 attention '!dim' '#define FA_HEAD_DIM 256' '#define FA_BLOCK_M 128' '#define FA_BLOCK_N 128' '#define FA_WARPS 8'

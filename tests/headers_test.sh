@@ -229,6 +229,15 @@ for header in attention.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_ent
     ok $? "$header with FA_DECLARE leaves no parameter behind" "$work/leaks.txt"
 done
 
+# What is attention's, given to another template, does not reach the next instance.
+for header in row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h; do
+    { printf '#include <fa/fa.h>\n#define FA_USER_ARGS int\n#define FA_MASK fa_causal\n#define FA_SCORE fa_alibi\n'
+        instance $header 1; } >"$work/after.c"
+    macros "$work/after.c" | grep -E '^#define FA_(USER_ARGS|MASK|SCORE) ' >"$work/leaks.txt"
+    [ ! -s "$work/leaks.txt" ]
+    ok $? "$header leaves no FA_USER_ARGS, FA_MASK or FA_SCORE behind" "$work/leaks.txt"
+done
+
 # Assembly, and functions that only nvcc knows, are for the instruction layer. (Comments show some.)
 grep -rnE '(^|[^_a-z])asm *(volatile *)?\(|__((sync|shfl_|reduce_|match_|cvta)[a-z_]*|(ballot|any|all)_sync|ldg|f[a-z]+_r[nzud]|umul(64)?hi|funnelshift_[a-z]+|ffs|popc|clz)\(|(^|[^_])atomic[A-Z][A-Za-z]*\(' \
     "$INCLUDE/fa" | grep -vE '/arch/[a-z0-9]+/(ops|wgmma|math|convert)\.h:|\.h:[0-9]+: \*' >"$work/log"

@@ -184,7 +184,4 @@ FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {
 #include <fa/arch/unbind.h>
 FA__STRICT_END
 #endif
-#if defined(FA__SUB_DEFAULTED)
-#undef FA_USER_ARGS
-#endif
 #include <fa/kernel/rows_end.h>

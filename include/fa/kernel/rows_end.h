@@ -10,6 +10,9 @@
 #undef FA_NAME
 #undef FA_DTYPE
 #undef FA_ARCH
+#undef FA_USER_ARGS
+#undef FA_MASK /* this and FA_SCORE are attention's: its next instance must not find them */
+#undef FA_SCORE
 #endif
 #undef FA_SUB
 #undef FA_API
