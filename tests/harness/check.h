@@ -39,6 +39,12 @@ int check_nasty_shape(const instance *of, int i, shape *s, rng *r);
  * processor lacks is replaced by what it has. */
 const char *check_instruction_set(int i);
 
+/* How many threads a call of the CPU uses: its hook calls check_meet(), where each thread waits, once, until `expected` of them have come, or for
+ * ten seconds; check_met() tells how many came. */
+void check_meet_begin(int expected);
+void check_meet(void);
+int check_met(void);
+
 /* Runs the instance; 1 if it says FA_OK, else 0 after a note. */
 int check_forward(problem *p);
 

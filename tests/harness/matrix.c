@@ -44,8 +44,7 @@ void matrix_fill(matrix *m, double deviation, rng *r) {
 void matrix_poison(matrix *m) { memset(m->host, POISON, m->bytes); }
 void matrix_upload(matrix *m) { memory_put(m->place, m->data, m->host, m->bytes); }
 void matrix_download(matrix *m) {
-    const char *late = memory_wait(m->place);
-    if (late) tap_bail("%s", late);
+    memory_finish(m->place);
     memory_get(m->place, m->host, m->data, m->bytes);
 }
 static int is(const matrix *m, size_t begin, size_t end) {

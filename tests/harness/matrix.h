@@ -25,13 +25,6 @@ typedef struct matrix {
     fa_matrix at;               /* what the kernel is given */
 } matrix;
 
-/* Whether an error's message begins with the call that made it, NAME_forward or NAME_backward, and then `text`. */
-static inline int message_begins(const char *message, const char *name, int backward, const char *text) {
-    char begin[96];
-    snprintf(begin, sizeof begin, "%s_%s: %s", name, backward ? "backward" : "forward", text);
-    return !strncmp(message, begin, strlen(begin));
-}
-
 /* `gap` elements between rows, `tail` elements behind the last. An output if `written`. */
 matrix matrix_new(memory_place place, int dtype, int64_t rows, int64_t cols, int gap, int tail, int written);
 void matrix_delete(matrix *m);

@@ -103,3 +103,8 @@ const char *memory_wait(memory_place place) {
 #endif
     return NULL;
 }
+
+void memory_finish(memory_place place) {
+    const char *late = memory_wait(place);
+    if (late) tap_bail("%s", late);
+}

@@ -38,6 +38,8 @@ void memory_get(memory_place place, void *destination, const void *source, size_
 void memory_launched(void);
 /* Waits for the device; returns NULL or the words of an asynchronous error. */
 const char *memory_wait(memory_place place);
+/* Waits for the device; ends the program with the words of an asynchronous error. */
+void memory_finish(memory_place place);
 
 #if defined(__cplusplus)
 }

@@ -206,8 +206,7 @@ void problem_fill(problem *p, rng *r) {
     fill_tensor(p, &p->q, &a->q, s->heads, s->seqlen_q, p->of.head_dim, s->spread, r);
     fill_tensor(p, &p->k, &a->k, s->heads_kv, s->seqlen_k, p->of.head_dim, 1, r);
     fill_tensor(p, &p->v, &a->v, s->heads_kv, s->seqlen_k, p->of.head_dim_v, 1, r);
-    memset(p->o.host, PROBLEM_POISON, p->o.bytes);
-    if (p->lse.host) memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
+    problem_poison(p);
     fill_floats(&p->slopes, 0.2, 0.05, r);
     fill_floats(&p->key_bias, 0, 1, r);
     for (int64_t i = 0; i < (int64_t)(p->bias.bytes / (size_t)number_bytes(p->of.dtype)); i++)
@@ -251,6 +250,21 @@ int problem_inputs_unchanged(problem *p) {
     }
     return unchanged;
 }
+
+void problem_poison(problem *p) {
+    memset(p->o.host, PROBLEM_POISON, p->o.bytes);
+    if (p->lse.host) memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
+}
+
+int problem_untouched(const problem *p) {
+    for (size_t i = 0; i < p->o.bytes; i++)
+        if (p->o.host[i] != PROBLEM_POISON) return 0;
+    for (size_t i = 0; i < p->lse.bytes; i++)
+        if (p->lse.host[i] != PROBLEM_POISON) return 0;
+    return 1;
+}
+
+float *problem_lse(const problem *p, int64_t row) { return (float *)(void *)(p->lse.host + PROBLEM_FRONT) + row; }
 
 void problem_download(problem *p) {
     memory_get(p->place, p->o.host, p->o.data, p->o.bytes);

@@ -108,6 +108,11 @@ void problem_fill(problem *p, rng *r);
 void problem_upload(problem *p);
 /* Copies the outputs' data back to their images. */
 void problem_download(problem *p);
+/* Makes the outputs' images poison again, for problem_upload(); whether downloaded ones still are. */
+void problem_poison(problem *p);
+int problem_untouched(const problem *p);
+/* Row `row` of the downloaded lse, (batch, heads, seqlen_q) contiguous. */
+float *problem_lse(const problem *p, int64_t row);
 /* Whether the inputs' data are what was uploaded. */
 int problem_inputs_unchanged(problem *p);
 void problem_delete(problem *p);

@@ -14,6 +14,7 @@
 #define COMPANION_H
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,6 +212,12 @@ static int some_threads(int i) { return i == 0 ? 1 : i == 1 ? 2 : i == 2 ? 7 : 0
 
 /* ---- errors ---- */
 
+/* Whether an error's message begins with the call that made it, NAME_forward or NAME_backward, and then `text`. */
+static int message_begins(const char *message, const char *name, int backward, const char *text) {
+    char begin[96];
+    snprintf(begin, sizeof begin, "%s_%s: %s", name, backward ? "backward" : "forward", text);
+    return !strncmp(message, begin, strlen(begin));
+}
 /* The call fails with a message that starts with the instance's name and has both words in it, and writes nothing. The task is deleted. */
 static void fails_with(fa_status wanted, task *p, int backward, const char *first, const char *second) {
     fa_status status = (backward ? p->k->backward : p->k->forward)(&p->args, 0);
@@ -244,7 +251,7 @@ static void far_put(void *far, const matrix *from) {
     }
 }
 static void far_get(matrix *to, const void *far, int64_t stride) {
-    if (memory_wait(place)) tap_bail("%s", memory_wait(place));
+    memory_finish(place);
     for (int i = 0; i < 2; i++) {
         uint16_t row[64];
         memory_get(place, row, (const unsigned char *)far + (size_t)i * (size_t)stride * 2, sizeof row);

@@ -312,6 +312,16 @@ FA_SCORE_CHAIN(c_capping, fa_softcap, fa_alibi)
 #define FA_HEAD_DIM 16
 #define FA_ARCH FA_CPU
 #include <fa/attention.h>
+
+/* Tiles of 198 KB, which only some GPUs have room for. */
+#define FA_NAME c_large_tiles
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 256
+#define FA_ARCH 80
+#define FA_BLOCK_M 64
+#define FA_BLOCK_N 160
+#define FA_STAGES 1
+#include <fa/attention.h>
 #endif
 
 #define INSTANCE(name, mask, score, dtype, d) \
@@ -319,6 +329,7 @@ FA_SCORE_CHAIN(c_capping, fa_softcap, fa_alibi)
 static const instance plain = INSTANCE(c_plain, full, none, FA_F32, 16);
 static const instance half_causal = INSTANCE(c_half, causal, none, FA_F16, 64);
 static const instance bf16_window = INSTANCE(c_bf16, window, alibi, FA_BF16, 128);
+static const instance narrow = INSTANCE(c_narrow, window, none, FA_F32, 16);
 static const instance prefix_lm = INSTANCE(c_prefix, prefix, none, FA_F32, 8);
 static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8);
 static const instance causal_document = INSTANCE(c_causal_document, causal_document, none, FA_BF16, 8);
@@ -335,6 +346,7 @@ static const instance window_key_bias = INSTANCE(c_window_key_bias, window, key_
 static const instance half_alibi = INSTANCE(c_half_alibi, full, alibi, FA_BF16, 64);
 #if defined(__CUDACC__)
 static const instance half_alibi_80 = INSTANCE(c_half_alibi_80, full, alibi, FA_BF16, 64);
+static const instance large_tiles = INSTANCE(c_large_tiles, full, none, FA_BF16, 256);
 #endif
 static const instance causal_alibi = INSTANCE(c_causal_alibi, causal, alibi, FA_F16, 128);
 static const instance user = INSTANCE(c_user, full, tilted, FA_F32, 8);
@@ -364,12 +376,6 @@ static rng random_numbers;
 
 /* ---- errors ---- */
 
-static int all_poison(const buffer *b) {
-    for (size_t i = 0; i < b->bytes; i++)
-        if (b->host[i] != PROBLEM_POISON) return 0;
-    return 1;
-}
-
 /* A problem whose outputs are poison, to be spoilt and called. */
 static problem fresh(const instance *of, const shape *s) {
     problem p;
@@ -389,7 +395,7 @@ static void fails(problem *p, fa_status status, const char *first, const char *s
     planned = p->of.plan(&p->args, &plan);
     named = !strncmp(message, p->of.name, length) && message[length] == ':' && strstr(message, first) && strstr(message, second);
     problem_download(p);
-    untouched = all_poison(&p->o) && all_poison(&p->lse) && problem_inputs_unchanged(p);
+    untouched = problem_untouched(p) && problem_inputs_unchanged(p);
     if (got != status) tap_note("%s instead of %s", fa_status_string(got), fa_status_string(status));
     if (planned != status) tap_note("%s_plan: %s instead of %s", p->of.name, fa_status_string(planned), fa_status_string(status));
     if (!named) tap_note("the message does not start with the name, or lacks '%s' or '%s'", first, second);
@@ -519,6 +525,15 @@ static void errors(void) {
     p = fresh(&key_bias, &s), p.args.key_bias_stride_head = -1, fails(&p, argument, "key_bias_stride_head is -1", "not negative");
     p = fresh(&user, &s), p.args.user = NULL, fails(&p, argument, "user is NULL", "FA_USER_ARGS");
 
+#if defined(__CUDACC__)
+    int room = 0;
+    double worst = 0;
+    cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    if (room < 198 << 10) {
+        p = fresh(&large_tiles, &s);
+        fails(&p, FA_ERROR_RESOURCE, "a thread block needs 202752 bytes of shared memory", "smaller FA_BLOCK_N");
+    } else tap_ok(check_shape(&large_tiles, &s, &random_numbers, &worst), "tiles of 198 KB, which there is room for");
+#endif
     tap_ok(c_plain_forward(NULL, 0) == FA_ERROR_ARGUMENT && !strncmp(fa_last_error(), "c_plain: args is NULL", 21), "error: %s",
            fa_last_error());
     p = fresh(&plain, &s);
@@ -576,7 +591,7 @@ static int wrong_without_keys(problem *p) {
     for (int row = 0; row < rows; row++) {
         for (int c = 0; c < p->of.head_dim_v; c++)
             wrong += problem_get(p, &p->o, &p->args.o, row / queries / p->args.heads, row / queries % p->args.heads, row % queries, c) != 0;
-        wrong += ((float *)(void *)(p->lse.host + PROBLEM_FRONT))[row] != -INFINITY;
+        wrong += *problem_lse(p, row) != -INFINITY;
     }
     return wrong;
 }
@@ -653,7 +668,7 @@ static void leading_keys(const instance *of, const char *what) {
         problem_download(&p);
         for (int h = 0; h < 2; h++)
             for (int i = 0; i < 75; i++) {
-                float lse = ((float *)(void *)(p.lse.host + PROBLEM_FRONT))[h * 75 + i];
+                float lse = *problem_lse(&p, h * 75 + i);
                 for (int c = 0; c < 16; c++) {
                     double got = problem_get(&p, &p.o, &p.args.o, 0, h, i, c);
                     double want = i % 3 ? exact.o[(h * 75 + i) * 16 + c] : 0;
@@ -770,7 +785,7 @@ static void large_scale(const instance *of, int queries, int times) {
         wrong += !check_forward(&p);
         problem_download(&p);
         for (int i = 0; i < queries; i++) {
-            const double lse = (double)((float *)(void *)(p.lse.host + PROBLEM_FRONT))[i];
+            const double lse = (double)*problem_lse(&p, i);
             double best = -INFINITY, second = -INFINITY;
             for (int j = 0; j < KEYS; j++) {
                 double dot = 0;
@@ -872,8 +887,9 @@ static void added_scores(const instance *of) {
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         /* At most, in units of log2, in which scores are kept. */
         const double added = 1.45 * (of->score == SCORE_alibi ? (double)slopes[n % 2][n % 2 ? 3 : 0] * fmax(cases[n].queries, cases[n].keys) : n % 2 ? 1e4 : 100);
-        /* An unfused computation rounds sums to half types, and is off by whole units: here only weights may be rounded so. */
-        const tolerance halves = {number_half_ulp(4, of->dtype) + 4 * 2 * number_half_ulp(added, FA_F32), 1e-4};
+        /* An unfused computation rounds sums to half types, and is off by whole units: here only weights may be rounded so. What is added is
+         * rounded when it is divided by the scale, and when it is multiplied. */
+        const tolerance halves = {number_half_ulp(4, of->dtype) + 4 * 2 * number_half_ulp(added, FA_F32), 1e-4 + 4 * number_half_ulp(added, FA_F32)};
         shape s = shape_plain(2, 4, 2, cases[n].queries, cases[n].keys);
         problem p = fresh(of, &s);
         p.args.scale = cases[n].scale;
@@ -1021,7 +1037,7 @@ static void far_caps(void) {
         wrong += !check_forward(&p);
         problem_download(&p);
         for (int i = 0; i < 70; i++) {
-            float lse = ((float *)(void *)(p.lse.host + PROBLEM_FRONT))[i];
+            float lse = *problem_lse(&p, i);
             wrong += !(fabs((double)lse - exact.lse[i]) < 1e-5);
             for (int c = 0; c < 8; c++) wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - exact.o[i * 8 + c]) < 1e-5);
         }
@@ -1123,6 +1139,15 @@ static int64_t bits_at(const problem *p, int b, int h, int i, int c) {
     return bits;
 }
 
+/* Whether some of the `rows` queries that a query is looked at with see a key of the tile, of `cols`, that holds a key. */
+static int visited(const problem *p, int rows, int cols, int query, int key) {
+    const int first = query / rows * rows, tile = key / cols * cols;
+    for (int i = first; i < first + rows && i < p->args.seqlen_q; i++)
+        for (int j = tile; j < tile + cols && j < p->args.seqlen_k; j++)
+            if (reference_visible(p, 0, 0, i, j)) return 1;
+    return 0;
+}
+
 /* Runs where equal outputs would say nothing if the call had failed. */
 static void must_run(problem *p) {
     if (!check_forward(p)) tap_bail("%s", fa_last_error());
@@ -1175,10 +1200,12 @@ static void nan_spreads(const instance *of) {
     enum { ROWS = 150, AT = 77, COL = 5 };
     shape s = shape_plain(1, 1, 1, ROWS, ROWS);
     problem p, q;
+    fa_plan plan;
     int d = of->head_dim, wrong_rows = 0, wrong_others = 0, v_wrong = 0, v_others = 0, infinite = 0;
     s.window_left = 40, s.window_right = 0;
     p = fresh(of, &s);
     must_run(&p);
+    if (of->plan(&p.args, &plan) != FA_OK) tap_bail("%s", fa_last_error());
 
     q = rerun(&p, 'q', AT, 3, NAN);
     for (int i = 0; i < ROWS; i++)
@@ -1186,7 +1213,7 @@ static void nan_spreads(const instance *of) {
             if (i == AT) wrong_rows += !isnan(problem_get(&q, &q.o, &q.args.o, 0, 0, i, c));
             else wrong_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
         }
-    wrong_rows += !isnan(((float *)(void *)(q.lse.host + PROBLEM_FRONT))[AT]);
+    wrong_rows += !isnan(*problem_lse(&q, AT));
     tap_ok(!wrong_rows && !wrong_others, "%s: NaN in a query makes its row NaN, lse too, and no other (%d, %d wrong)", of->name,
            wrong_rows, wrong_others);
     problem_delete(&q);
@@ -1199,9 +1226,8 @@ static void nan_spreads(const instance *of) {
             else wrong_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
         }
     for (int i = 0; i < ROWS; i++) {
-        const float *lse[] = {(float *)(void *)(p.lse.host + PROBLEM_FRONT) + i, (float *)(void *)(q.lse.host + PROBLEM_FRONT) + i};
-        if (reference_visible(&p, 0, 0, i, AT)) wrong_rows += !isnan(*lse[1]);
-        else wrong_others += memcmp(lse[0], lse[1], 4) != 0;
+        if (reference_visible(&p, 0, 0, i, AT)) wrong_rows += !isnan(*problem_lse(&q, i));
+        else wrong_others += memcmp(problem_lse(&p, i), problem_lse(&q, i), 4) != 0;
     }
     tap_ok(!wrong_rows && !wrong_others, "%s: NaN in a key reaches the rows that see it, and no other (%d, %d wrong)", of->name,
            wrong_rows, wrong_others);
@@ -1210,11 +1236,12 @@ static void nan_spreads(const instance *of) {
     q = rerun(&p, 'v', AT, COL, NAN);
     for (int i = 0; i < ROWS; i++)
         for (int c = 0; c < d; c++) {
-            double got = problem_get(&q, &q.o, &q.args.o, 0, 0, i, c);
-            if (c == COL && reference_visible(&p, 0, 0, i, AT)) v_wrong += !isnan(got);
-            else if (c != COL) v_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
+            /* Hidden from a row, it is 0 * NaN: only a tile that is not visited does nothing. (A warpgroup may skip what a block visits.) */
+            const int rows = plan.arch == 90 ? 64 : plan.block_m;
+            if (c == COL && visited(&p, rows, plan.block_n, i, AT)) v_wrong += !isnan(problem_get(&q, &q.o, &q.args.o, 0, 0, i, c));
+            else if (c != COL || !visited(&p, plan.block_m, plan.block_n, i, AT)) v_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
         }
-    tap_ok(!v_wrong && !v_others, "%s: NaN in a value reaches its column in the rows that see it, and no other column (%d, %d wrong)",
+    tap_ok(!v_wrong && !v_others, "%s: NaN in a value reaches its column in the rows that visit its tile, and nothing else (%d, %d wrong)",
            of->name, v_wrong, v_others);
     problem_delete(&q);
 
@@ -1280,7 +1307,7 @@ static int same_again(problem *p) {
     buffer o = p->o, lse = p->lse;
     int same;
     p->o.host = (unsigned char *)malloc(o.bytes), p->lse.host = (unsigned char *)malloc(lse.bytes);
-    memset(p->o.host, PROBLEM_POISON, o.bytes), memset(p->lse.host, PROBLEM_POISON, lse.bytes);
+    problem_poison(p);
     problem_upload(p);
     same = check_forward(p);
     problem_download(p);
@@ -1322,7 +1349,7 @@ static void determinism(const instance *of) {
             problem_download(&one);
             wrong += memcmp(one.o.host + PROBLEM_FRONT, p.o.host + PROBLEM_FRONT + (size_t)problem_offset(&p.args.o, b, h, 0, 0) * bytes,
                             301 * row) != 0;
-            wrong += memcmp(one.lse.host + PROBLEM_FRONT, p.lse.host + PROBLEM_FRONT + (size_t)(b * 6 + h) * 301 * 4, 301 * 4) != 0;
+            wrong += memcmp(problem_lse(&one, 0), problem_lse(&p, (b * 6 + h) * 301), 301 * 4) != 0;
             problem_delete(&one);
         }
     tap_ok(!wrong, "%s: a head gives the same bits alone and in a batch (%d of 24 differ)", of->name, wrong);
@@ -1330,12 +1357,12 @@ static void determinism(const instance *of) {
 }
 
 /* The same of a sequence whose bias the copy engine can bring if it is alone, and the warps gather if it is not: what they put beside the queries
- * that there are must be the same, since a warp's rows are weighed anew together. There is one key, whose score is 7.3 and whose bias 12.3. */
+ * that there are must be the same, since a warp's rows are weighed anew together. One key outweighs the others: its product is -5, its bias 12.3. */
 static void bias_alone(const instance *of) {
     enum { KEYS = 512, ONE = 300 };
     shape s = shape_plain(1, 1, 1, 1, KEYS), t = shape_plain(2, 1, 1, 1, KEYS + 4);
     problem p = fresh(of, &s), q = fresh(of, &t);
-    const double score = -5, per = score * sqrt((double)of->head_dim) / of->head_dim;
+    const double product = -5, per = product * sqrt((double)of->head_dim) / of->head_dim;
     q.args.seqlen_k = KEYS;
     for (int b = 0; b < 2; b++) {
         for (int c = 0; c < of->head_dim; c++) {
@@ -1351,7 +1378,7 @@ static void bias_alone(const instance *of) {
     int ran = 0;
     for (int i = 0; i < 2; i++) {
         q.args.batch = 1 + i;
-        memset(q.o.host, PROBLEM_POISON, q.o.bytes), memset(q.lse.host, PROBLEM_POISON, q.lse.bytes);
+        problem_poison(&q);
         problem_upload(&q);
         ran += check_forward(&q);
         problem_download(&q);
@@ -1367,6 +1394,19 @@ static void bias_alone(const instance *of) {
 }
 
 /* ---- offsets beyond 2^31 elements ---- */
+
+/* Memory of which only the pages that are touched are taken, on the host; NULL if the system does not lend so much. */
+static unsigned char *new_space(size_t bytes) {
+    if (check_place == MEMORY_DEVICE) return (unsigned char *)memory_new(check_place, bytes);
+    void *space = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return space == MAP_FAILED ? NULL : (unsigned char *)space;
+}
+static void delete_space(unsigned char *space, size_t bytes) {
+    if (check_place == MEMORY_DEVICE) memory_delete(check_place, space, bytes);
+    else if (space) munmap(space, bytes);
+}
+/* Elements of a space that the strides below stay in. */
+static const size_t FAR_ELEMENTS = ((size_t)1 << 31) + ((size_t)1 << 30);
 
 /* A tensor with rows far apart, of which only the rows themselves are touched. */
 static void far_tensor(fa_tensor *t, const fa_tensor *near, const buffer *image, unsigned char *space, const int64_t *strides, int batch,
@@ -1391,7 +1431,7 @@ static void far_offsets(const instance *of) {
     static const char *const names[] = {"batch", "head", "seq"};
     for (int n = 0; n < 3; n++) {
         shape s = shape_plain(n == 2 ? 1 : 2, 2, 2, 11, 10);
-        size_t bytes = (size_t)number_bytes(of->dtype), space = (((size_t)1 << 31) + ((size_t)1 << 30)) * bytes;
+        size_t bytes = (size_t)number_bytes(of->dtype), space = FAR_ELEMENTS * bytes;
         problem p, q;
         unsigned char *spaces[4];
         result exact;
@@ -1403,10 +1443,9 @@ static void far_offsets(const instance *of) {
         buffer *images[4];
         s.window_left = 6, s.window_right = 2;
         for (int i = 0; i < 4; i++) {
-            if (check_place == MEMORY_DEVICE) spaces[i] = (unsigned char *)memory_new(check_place, space);
-            else spaces[i] = (unsigned char *)mmap(NULL, space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (spaces[i] == (unsigned char *)MAP_FAILED) {
-                for (int j = 0; j < i; j++) munmap(spaces[j], space);
+            spaces[i] = new_space(space);
+            if (!spaces[i]) {
+                for (int j = 0; j < i; j++) delete_space(spaces[j], space);
                 tap_skip("offsets beyond 2^31 elements: the system lends no %zu bytes of address space", space);
                 return;
             }
@@ -1427,10 +1466,83 @@ static void far_offsets(const instance *of) {
         far_tensor(tensors[3], near[3], images[3], spaces[3], strides[n], s.batch, 2, 11, of->head_dim, bytes, 2);
         passed = passed && check_outputs(&p, &exact, allowed, &worst, 0);
         tap_ok(passed, "%s: offsets beyond 2^31 elements by stride_%s", of->name, names[n]);
-        for (int i = 0; i < 4; i++) check_place == MEMORY_DEVICE ? memory_delete(check_place, spaces[i], space) : (void)munmap(spaces[i], space);
+        for (int i = 0; i < 4; i++) delete_space(spaces[i], space);
         result_delete(&exact);
         problem_delete(&p);
     }
+}
+
+/* The same of what hooks read: a bias, or one of keys, has the most elements of all. */
+static void far_biases(const instance *of) {
+    enum { QUERIES = 11, KEYS = 10 };
+    static const int64_t strides[3][3] = {{(int64_t)1 << 31, 1 << 20, 1 << 12}, {1 << 20, (int64_t)1 << 31, 1 << 12}, {0, 1 << 20, 1 << 28}};
+    static const char *const names[] = {"batch", "head", "query"};
+    const int of_keys = of->score == SCORE_key_bias;
+    const size_t bytes = of_keys ? 4 : (size_t)number_bytes(of->dtype), space = FAR_ELEMENTS * bytes;
+    unsigned char *far = new_space(space);
+    tap_context("%s: biases beyond 2^31 elements", of->name);
+    if (!far) {
+        tap_skip("biases beyond 2^31 elements: the system lends no %zu bytes of address space", space);
+        return;
+    }
+    for (int n = 0; n < 3 - of_keys; n++) {
+        const int64_t *stride = strides[n];
+        const shape s = shape_plain(n == 2 ? 1 : 2, 2, 2, QUERIES, KEYS);
+        double worst = 0;
+        problem p = fresh(of, &s), q;
+        result exact = result_new(&p);
+        const tolerance allowed = check_prepare(&p, &exact, 4096, &random_numbers);
+        const unsigned char *from = of_keys ? p.key_bias.host : p.bias.host;
+        problem_upload(&p);
+        q = p; /* whose results are p's */
+        for (int row = 0; row < s.batch * 2 * (of_keys ? 1 : QUERIES); row++, from += KEYS * bytes) {
+            const int i = of_keys ? 0 : row % QUERIES, head = of_keys ? row : row / QUERIES;
+            memory_put(check_place, far + (size_t)(head / 2 * stride[0] + head % 2 * stride[1] + i * stride[2]) * bytes, from, KEYS * bytes);
+        }
+        if (of_keys) q.args.key_bias = (const float *)(const void *)far;
+        else q.args.bias = far;
+        q.args.key_bias_stride_batch = q.args.bias_stride_batch = stride[0];
+        q.args.key_bias_stride_head = q.args.bias_stride_head = stride[1], q.args.bias_stride_query = stride[2];
+        int passed = check_forward(&q);
+        problem_download(&p);
+        passed = passed && check_outputs(&p, &exact, allowed, &worst, 0);
+        tap_ok(passed, "%s: biases beyond 2^31 elements by the stride of a %s", of->name, names[n]);
+        result_delete(&exact);
+        problem_delete(&p);
+    }
+    delete_space(far, space);
+}
+
+/* The most keys that are accepted: positions come near the largest int. Queries, keys and values are one row, repeated, and a window shows few
+ * of them: o is that row, and lse tells whether the distances are right. */
+static void longest_sequence(const instance *of) {
+    enum { QUERIES = 70, KEYS = 2147482624, LEFT = 100 };
+    shape s = shape_plain(1, 1, 1, QUERIES, 1);
+    s.window_left = LEFT, s.window_right = 0;
+    s.q.share_seq = s.k.share_seq = s.v.share_seq = 1;
+    problem p = fresh(of, &s);
+    double product = 0, sum = 0;
+    tap_context("%s: the longest sequence of keys", of->name);
+    const double slope = p.slopes.host ? (double)*(const float *)(const void *)p.slopes.host : 0;
+    int wrong = 0;
+    for (int c = 0; c < of->head_dim; c++)
+        product += problem_get(&p, &p.q, &p.args.q, 0, 0, 0, c) * problem_get(&p, &p.k, &p.args.k, 0, 0, 0, c) / sqrt(of->head_dim);
+    for (int back = 0; back <= LEFT; back++) sum += exp(-slope * back);
+    for (int fewer = 0; fewer < 3; fewer++) { /* whole tiles, and not */
+        p.args.seqlen_k = KEYS - (fewer == 2 ? 63 : fewer);
+        problem_poison(&p), problem_upload(&p);
+        wrong += !check_forward(&p);
+        problem_download(&p);
+        for (int i = 0; i < QUERIES; i++) {
+            wrong += !(fabs((double)*problem_lse(&p, i) - (product + log(sum))) < 1e-3);
+            for (int c = 0; c < of->head_dim_v; c++) {
+                const double want = problem_get(&p, &p.v, &p.args.v, 0, 0, 0, c);
+                wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, 0, i, c) - want) <= 0x1p-8 * fabs(want));
+            }
+        }
+    }
+    tap_ok(!wrong, "%s: the longest sequence of keys (%d wrong)", of->name, wrong);
+    problem_delete(&p);
 }
 
 /* ---- concurrent calls ---- */
@@ -1529,9 +1641,9 @@ static void forms(void) {
 #endif
 }
 
-/* ---- what the plan says is what the kernel does (the CPU can count) ---- */
+/* ---- what the plan says is what the kernel does (the CPU can count, also as a simulated GPU) ---- */
 
-#if !defined(__CUDACC__)
+#if !defined(__CUDACC__) || defined(TEST_SIMULATOR)
 static long scores_asked, keeps_asked;
 FA_HOOK float counting_score(const FA_USER_ARGS *user_args, float score, fa_index at) {
     (void)user_args, (void)at;
@@ -1553,30 +1665,94 @@ FA_HOOK fa_range counting_queries(const FA_USER_ARGS *user_args, fa_box box) { r
 #define FA_MASK counting
 #define FA_SCORE counting_score
 #include <fa/attention.h>
+/* Masks that schedules look at in ways of their own. */
+#define FA_NAME c_counting_documents
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_document
+#define FA_SCORE counting_score
+#include <fa/attention.h>
+#define FA_NAME c_counting_packed
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_causal_document
+#define FA_SCORE counting_score
+#include <fa/attention.h>
+#define FA_NAME c_counting_spans
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_span
+#define FA_SCORE counting_score
+#include <fa/attention.h>
 
-static void counted(void) {
-    const instance counting = INSTANCE(c_counting, window, none, FA_F32, 8);
+/* `keeps`: the mask counts, too. */
+static void counted(const instance *of, int keeps) {
     fa_plan plan;
     shape s = shape_plain(2, 2, 1, 0, 0);
     problem p;
     int64_t area;
-    p = fresh(&counting, &s);
-    c_counting_plan(&p.args, &plan);
+    p = fresh(of, &s);
+    of->plan(&p.args, &plan);
     problem_delete(&p);
-    s.seqlen_q = 5 * plan.block_m, s.seqlen_k = 9 * plan.block_n;
+    s.seqlen_q = 5 * plan.block_m, s.seqlen_k = s.seqlen_q / plan.block_n * plan.block_n; /* whole tiles */
     s.window_left = 3 * plan.block_n, s.window_right = plan.block_n;
     s.threads = 1; /* so that blocks of queries share tiles */
-    p = fresh(&counting, &s);
+    p = fresh(of, &s);
+    for (int i = 0; p.document_q.host && i < 2 * s.seqlen_q; i++) ((int *)(void *)p.document_q.host)[i] = i % s.seqlen_q / 90;
+    for (int j = 0; p.document_k.host && j < 2 * s.seqlen_k; j++) ((int *)(void *)p.document_k.host)[j] = j % s.seqlen_k / 90;
+    problem_upload(&p);
     area = (int64_t)plan.block_m * plan.block_n;
-    c_counting_plan(&p.args, &plan);
+    of->plan(&p.args, &plan);
     scores_asked = keeps_asked = 0;
     check_forward(&p);
-    tap_ok(scores_asked == plan.tiles_visited * area && plan.tiles_visited < plan.tiles_total,
-           "the kernel visits the tiles that the plan says: %ld scores, %lld tiles of %lld", scores_asked, (long long)plan.tiles_visited,
-           (long long)area);
-    tap_ok(keeps_asked == plan.tiles_masked * area && plan.tiles_masked < plan.tiles_visited,
-           "full tiles are not masked: keep is asked %ld times, for %lld tiles of %lld", keeps_asked, (long long)plan.tiles_masked,
-           (long long)area);
+    tap_ok(scores_asked == plan.tiles_visited * area && plan.tiles_visited > 0 && plan.tiles_visited < plan.tiles_total,
+           "%s: the kernel visits the tiles that the plan says: %ld scores, %lld tiles of %lld", of->name, scores_asked,
+           (long long)plan.tiles_visited, (long long)area);
+    if (keeps)
+        tap_ok(keeps_asked == plan.tiles_masked * area && (check_place == MEMORY_DEVICE || plan.tiles_masked < plan.tiles_visited),
+               "%s: full tiles are not masked: keep is asked %ld times, for %lld tiles of %lld", of->name, keeps_asked,
+               (long long)plan.tiles_masked, (long long)area);
+    problem_delete(&p);
+}
+static void all_counted(void) {
+    const instance window = INSTANCE(c_counting, window, none, FA_F32, 8), documents = INSTANCE(c_counting_documents, document, none, FA_F32, 8);
+    const instance both = INSTANCE(c_counting_packed, causal_document, none, FA_F32, 8), spans_of = INSTANCE(c_counting_spans, span, none, FA_F32, 8);
+    counted(&window, 1), counted(&documents, 0), counted(&both, 0), counted(&spans_of, 0);
+}
+#endif
+
+/* ---- as many threads as are asked for, by the arguments or by the environment ---- */
+
+#if !defined(__CUDACC__)
+FA_HOOK float meeting_score(const FA_USER_ARGS *user_args, float score, fa_index at) {
+    (void)user_args, (void)at;
+    check_meet();
+    return score;
+}
+#define FA_NAME c_meeting
+#define FA_DTYPE FA_F32
+#define FA_HEAD_DIM 8
+#define FA_SCORE meeting_score
+#include <fa/attention.h>
+
+static void threads_asked_for(void) {
+    static const int asked[] = {1, 2, 3, 5};
+    const instance meeting = INSTANCE(c_meeting, full, none, FA_F32, 8);
+    const shape s = shape_plain(1, 4, 4, 400, 3);
+    problem p = fresh(&meeting, &s);
+    for (int i = 0; i < 8; i++) {
+        char number[16];
+        fa_plan plan;
+        snprintf(number, sizeof number, "%d", asked[i % 4]);
+        if (i < 4) p.args.threads = asked[i];
+        else p.args.threads = 0, setenv("FA_THREADS", number, 1);
+        const int planned = p.of.plan(&p.args, &plan) == FA_OK ? plan.threads : 0;
+        check_meet_begin(asked[i % 4]);
+        const int ran = check_forward(&p);
+        tap_ok(ran && check_met() == asked[i % 4] && planned == asked[i % 4], "%d threads by %s: %d meet, the plan says %d", asked[i % 4],
+               i < 4 ? "the arguments" : "FA_THREADS", check_met(), planned);
+    }
+    unsetenv("FA_THREADS");
     problem_delete(&p);
 }
 #endif
@@ -1633,7 +1809,8 @@ static void empty_ranges(void) {
     fa_plan plan;
     tap_ok(status == FA_OK && wrong == 0, "a range that is empty, wherever it begins, shows no key (%s, %d elements wrong)",
            fa_status_string(status), wrong);
-    tap_ok(p.of.plan(&p.args, &plan) == FA_OK && plan.tiles_visited == 0 && plan.tiles_masked == 0,
+    const int planned = p.of.plan(&p.args, &plan) == FA_OK;
+    tap_ok(planned && plan.tiles_visited == 0 && plan.tiles_masked == 0,
            "and its plan visits no tile, whatever the mask says of them (%lld)", (long long)plan.tiles_visited);
     problem_delete(&p);
 }
@@ -1645,13 +1822,18 @@ static void wide_ranges(void) {
     double off = 0;
     const int right = agrees(&p, 0, 0, &off);
     fa_plan plan;
-    tap_ok(p.of.plan(&p.args, &plan) == FA_OK && plan.tiles_visited <= plan.tiles_total && plan.blocks > 0, "their plan counts no tile twice, or beyond (%lld of %lld)",
+    const int planned = p.of.plan(&p.args, &plan) == FA_OK;
+    tap_ok(planned && plan.tiles_visited <= plan.tiles_total && plan.blocks > 0, "their plan counts no tile twice, or beyond (%lld of %lld)",
            (long long)plan.tiles_visited, (long long)plan.tiles_total);
     tap_ok(right, "keys beyond those that a mask was asked about are not visited (%.2f of the allowed error)", off);
     problem_delete(&p);
 }
 
 static void numerics(void) {
+    hooks_inside();
+#if !defined(__CUDACC__) || defined(TEST_SIMULATOR)
+    all_counted();
+#endif
     far_caps();
     near_caps(&half_softcap, 520);
     near_caps(&causal_softcap, 520);
@@ -1709,20 +1891,26 @@ static void numerics(void) {
 }
 
 #if !defined(__CUDACC__) && defined(__x86_64__)
-/* FA_CPU_ISA: no more is used than it asks for, unless the compiler was told to assume it. */
+/* The best instruction set that the processor has is used, but no better one than FA_CPU_ISA asks for, unless the compiler was told to assume it. */
 static void instruction_sets_asked_for(void) {
-    static const char *const names[] = {"base", "avx2", "avx512"}, *const schedules[] = {"cpu", "cpu-avx2", "cpu-avx512"};
+    static const char *const names[] = {"base", "avx2", "avx512", ""}, *const schedules[] = {"cpu", "cpu-avx2", "cpu-avx512"};
     const shape s = shape_plain(1, 1, 1, 64, 64);
     problem p = fresh(&bf16_window, &s);
-    for (int asked = FA__ISA_BASE; asked <= FA__ISA_AVX512; asked++) {
-        const int most = asked > FA__ISA_NATIVE ? asked : FA__ISA_NATIVE;
+    __builtin_cpu_init();
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                       __builtin_cpu_supports("avx512dq");
+    for (int asked = FA__ISA_BASE; asked <= FA__ISA_AVX512 + 1; asked++) { /* the last: anything */
+        const int has = avx512 ? FA__ISA_AVX512 : avx2 ? FA__ISA_AVX2 : FA__ISA_BASE, best = asked < has ? asked : has;
+        const char *due = schedules[best > FA__ISA_NATIVE ? best : FA__ISA_NATIVE];
         fa_plan plan;
-        int used = most;
         setenv("FA_CPU_ISA", names[asked], 1);
+#if FA__CPU_AMX
+        if (fa__cpu_amx()) due = "cpu-amx";
+#endif
         const fa_status status = p.of.plan(&p.args, &plan);
-        while (used >= FA__ISA_NATIVE && status == FA_OK && strcmp(plan.schedule, schedules[used])) used--;
-        tap_ok(status == FA_OK && used >= FA__ISA_NATIVE, "FA_CPU_ISA=%s, in code for %s or more: the schedule is %s", names[asked], names[FA__ISA_NATIVE],
-               status == FA_OK ? plan.schedule : fa_last_error());
+        tap_ok(status == FA_OK && !strcmp(plan.schedule, due), "FA_CPU_ISA=%s, in code for %s or more: the schedule is %s, and should be %s",
+               names[asked], names[FA__ISA_NATIVE], status == FA_OK ? plan.schedule : fa_last_error(), due);
     }
     problem_delete(&p);
     check_instruction_set(0);
@@ -1755,7 +1943,6 @@ int main(void) {
 #if !defined(__CUDACC__) && defined(__x86_64__)
     instruction_sets_asked_for();
 #endif
-    hooks_inside();
 #if !defined(TEST_SIMULATOR) /* it would take minutes */
     many_heads();
 #endif
@@ -1763,10 +1950,14 @@ int main(void) {
     every_block_of_a_bias();
     far_offsets(&plain);
     far_offsets(&half_causal);
+    far_biases(&bias), far_biases(&wide_bias);
+    far_biases(&key_bias), far_biases(&half_key_bias);
+    longest_sequence(&narrow);
+    longest_sequence(&bf16_window);
+#if !defined(__CUDACC__)
+    threads_asked_for();
+#endif
     concurrency();
     forms();
-#if !defined(__CUDACC__)
-    counted();
-#endif
     return tap_end();
 }

@@ -382,6 +382,24 @@ static void far_apart(rng *r) {
     delete_task(&p);
 }
 
+/* A row of more than 2^31 classes, all of them 0, but for a few that have all the weight. (On the host, where untouched pages take no memory.) */
+static void wide_row(void) {
+    const int64_t cols = ((int64_t)1 << 31) + 1000, heavy[] = {0, ((int64_t)1 << 31) - 1, (int64_t)1 << 31, cols - 1};
+    const size_t bytes = 2 * (size_t)cols;
+    const double high = 60, exact = high + log(4);
+    unsigned char *logits = (unsigned char *)memory_new(MEMORY_HOST, bytes);
+    float loss = NAN, lse = NAN;
+    int target = 5;
+    fa_cross_entropy_args a;
+    memset(&a, 0, sizeof a);
+    for (int i = 0; i < 4; i++) number_store(logits, heavy[i], FA_BF16, high);
+    a.logits.data = logits, a.rows = 1, a.cols = cols, a.targets = &target, a.loss = &loss, a.lse = &lse;
+    const fa_status status = c_bf16_forward(&a, 0);
+    tap_ok(status == FA_OK && fabs((double)lse - exact) < 1e-4 && fabs((double)loss - exact) < 1e-4,
+           "a row of %lld columns: lse %.6f, loss %.6f, exactly %.6f", (long long)cols, (double)lse, (double)loss, exact);
+    memory_delete(MEMORY_HOST, logits, bytes);
+}
+
 /* ---- errors ---- */
 
 static void errors(rng *r) {
@@ -445,6 +463,7 @@ int main(void) {
         absent(&kinds[i], &r);
     }
     far_apart(&r);
+    if (place == MEMORY_HOST) wide_row();
 #if defined(__CUDACC__)
     streams(&kinds[2], plain(6, 1000), "1000 columns: ", 0, &r);
     streams(&kinds[2], plain(6, 200000), "200000 columns: ", 0, &r);

@@ -356,7 +356,7 @@ static void far_below(const instance *of) {
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < s.seqlen_q; i++) {
             size_t row = (size_t)(h * s.seqlen_q + i);
-            double lse = (double)((const float *)(const void *)(p.lse.host + PROBLEM_FRONT))[row];
+            double lse = (double)*problem_lse(&p, (int64_t)row);
             wrong += !(fabs(lse - exact.lse[row]) <= 1e-3);
             for (int c = 0; c < d; c++)
                 wrong += !(fabs(problem_get(&p, &p.o, &p.args.o, 0, h, i, c) - exact.o[row * (size_t)d + (size_t)c]) < 0.05);
@@ -571,21 +571,15 @@ static void streams(problem *p, const result *exact, tolerance allowed) {
     cudaStreamSynchronize(stream);
     tap_ok(status == FA_OK && outputs_right(p, exact, allowed), "%s: a call in a stream", p->of.name);
 
-    memset(p->o.host, PROBLEM_POISON, p->o.bytes), memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
-    problem_upload(p);
+    problem_poison(p), problem_upload(p);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
     status = p->of.forward(&p->args, stream);
     tap_ok(cudaStreamEndCapture(stream, &graph) == cudaSuccess && status == FA_OK, "%s: a call can be captured in a graph", p->of.name);
     problem_download(p);
-    {
-        int untouched = 1;
-        for (size_t i = 0; i < p->o.bytes; i++) untouched &= p->o.host[i] == PROBLEM_POISON;
-        tap_ok(untouched, "%s: nothing runs during the capture", p->of.name);
-    }
+    tap_ok(problem_untouched(p), "%s: nothing runs during the capture", p->of.name);
     tap_ok(cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess, "%s: the graph can be instantiated", p->of.name);
     for (int replay = 0; replay < 3; replay++) {
-        memset(p->o.host, PROBLEM_POISON, p->o.bytes), memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
-        problem_upload(p);
+        problem_poison(p), problem_upload(p);
         tap_ok(cudaGraphLaunch(launchable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess && outputs_right(p, exact, allowed),
                "%s: replay %d of the graph computes what the call does", p->of.name, replay);
     }
@@ -596,8 +590,7 @@ static void streams(problem *p, const result *exact, tolerance allowed) {
 
 static void earlier_errors(problem *p, const result *exact, tolerance allowed) {
     fa_status status;
-    memset(p->o.host, PROBLEM_POISON, p->o.bytes), memset(p->lse.host, PROBLEM_POISON, p->lse.bytes);
-    problem_upload(p);
+    problem_poison(p), problem_upload(p);
     cudaGetLastError();
     cudaSetDevice(9999); /* an error of the caller's own, which he has not looked at yet */
     status = p->of.forward(&p->args, 0);

@@ -447,7 +447,7 @@ static void differences(const kind *k, const form *s, rng *r) {
 
 /* ---- special values ---- */
 
-/* Rows that are NaN, infinite, constant, or the largest numbers do not disturb others. */
+/* Rows that are NaN, infinite, constant, or 0 do not disturb others. */
 static void special(const kind *k, int64_t cols, rng *r) {
     form s = plain(6, cols);
     s.without |= 1u << D_GAMMA | 1u << D_BETA; /* which a NaN in a row makes NaN */

@@ -20,6 +20,7 @@ FA_MASK_OR(window_or_prefix, fa_sliding_window, fa_prefix)
 FA_MASK_AND(span_and_window, fa_span, fa_sliding_window)
 FA_MASK_OR(span_or_prefix, fa_span, fa_prefix)
 FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
+FA_MASK_OR(either_causal, fa_causal, fa_causal_top_left)
 
 #define FA_NAME check_causal
 #define FA_MASK fa_causal
@@ -71,6 +72,9 @@ FA_MASK_AND(both_causal, fa_causal, fa_causal_top_left)
 #include "../tools/check_mask.h"
 #define FA_NAME check_both_causal
 #define FA_MASK both_causal
+#include "../tools/check_mask.h"
+#define FA_NAME check_either_causal
+#define FA_MASK either_causal
 #include "../tools/check_mask.h"
 
 /* With arguments of the user's. */
@@ -401,8 +405,8 @@ int main(void) {
     block_functions("fa_causal", check_causal, EXACT);
     block_functions("fa_causal_top_left", check_top_left, EXACT);
     block_functions("fa_sliding_window", check_window, EXACT);
-    block_functions("fa_prefix", check_prefix, LOOSE);
-    block_functions("fa_document", check_document, LOOSE);
+    block_functions("fa_prefix", check_prefix, EXACT);
+    block_functions("fa_document", check_document, EXACT_BOXES);
     block_functions("window AND document", check_packed, LOOSE);
     block_functions("first keys OR window", check_sinks, LOOSE);
     block_functions("fa_causal_document", check_causal_document, LOOSE);
@@ -414,7 +418,8 @@ int main(void) {
     block_functions("causal OR document", check_causal_or_document, LOOSE);
     block_functions("(first keys OR window) AND (causal OR document)", check_nested, LOOSE);
     block_functions("window OR prefix", check_window_or_prefix, LOOSE);
-    block_functions("causal AND causal top-left", check_both_causal, LOOSE);
+    block_functions("causal AND causal top-left", check_both_causal, EXACT);
+    block_functions("causal OR causal top-left", check_either_causal, EXACT);
     block_functions_with_user();
     checker_finds_faults();
     values();

@@ -49,6 +49,8 @@ int main(void) {
     a.o = fa_tensor_bhsd(result, 1, 1, 16);
     refuses("n_attention", n_attention_forward(&a, 0));
     refuses("n_plain", n_plain_forward(&a, 0));
+    fa_plan plan;
+    refuses("n_attention", n_attention_plan(&a, &plan));
 
     fa_row_softmax_args s;
     memset(&s, 0, sizeof s);
@@ -56,6 +58,9 @@ int main(void) {
     s.x.data = given, s.y.data = result;
     s.x.stride_row = s.y.stride_row = NUMBERS;
     refuses("n_softmax_forward", n_softmax_forward(&s, 0));
+    s.y.data = s.d_y.data = given, s.d_x.data = result;
+    s.d_y.stride_row = s.d_x.stride_row = NUMBERS;
+    refuses("n_softmax_backward", n_softmax_backward(&s, 0));
 
     fa_rmsnorm_args n;
     memset(&n, 0, sizeof n);

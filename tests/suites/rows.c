@@ -35,10 +35,7 @@ static int the_block;
 #define PLACE MEMORY_HOST
 #endif
 
-static void finish(void) {
-    const char *late = memory_wait(PLACE);
-    if (late) tap_bail("%s", late);
-}
+static void finish(void) { memory_finish(PLACE); }
 
 /* ---- Philox ---- */
 

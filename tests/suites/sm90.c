@@ -17,10 +17,7 @@ static void launch(const void *kernel, int threads, size_t shared_bytes, void **
         cudaLaunchKernel(kernel, dim3(1, 1, 1), dim3((unsigned)threads, 1, 1), arguments, shared_bytes, 0) != cudaSuccess)
         tap_bail("a kernel does not start: %s", cudaGetErrorString(cudaGetLastError()));
 }
-static void wait(void) {
-    const char *late = memory_wait(MEMORY_DEVICE);
-    if (late) tap_bail("%s", late);
-}
+static void wait(void) { memory_finish(MEMORY_DEVICE); }
 
 /* ---- tiles by the copy engine: every element of the panels, against the host ---- */
 
@@ -487,7 +484,7 @@ typedef struct own_shared {
     fa_mbarrier landed;
 } own_shared;
 
-/* Key j is seen by queries that j does not divide; the last query sees none. */
+/* Key j is seen by queries that are no multiples of j + 2; the last query sees none. */
 FA_HOOK int own_sees(int query, int key) { return key < OWN_KEYS && query % (key + 2) != 0 && query != OWN_QUERIES - 1; }
 
 static __device__ __forceinline__ void own_mask(own_s_acc *s, int tile, int thread) {

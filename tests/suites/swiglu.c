@@ -6,6 +6,8 @@
 #include <fa/activation.h>
 #include <fa/fa.h>
 
+#include "../harness/check.h"
+
 struct swish {
     float beta;
 };
@@ -80,6 +82,18 @@ FA_HOOK float itself_grad(const void *user, float x) {
 #define FA_NAME g_product_bf16
 #define FA_DTYPE FA_BF16
 #define FA_ACTIVATION itself
+#include <fa/swiglu.h>
+
+/* One in which threads meet. */
+FA_HOOK float meeting(const void *user, float x) {
+    (void)user;
+    check_meet();
+    return x;
+}
+FA_HOOK float meeting_grad(const void *user, float x) { return meeting(user, x); }
+#define FA_NAME g_meeting
+#define FA_DTYPE FA_F32
+#define FA_ACTIVATION meeting
 #include <fa/swiglu.h>
 #endif
 
@@ -229,6 +243,26 @@ static void rounding(rng *r) {
         }
     }
     free(gate), free(up), free(y);
+}
+#endif
+
+#if !defined(__CUDACC__)
+/* Kernels of rows use as many threads as they are asked for. */
+static void threads_asked_for(void) {
+    enum { ROWS = 500, COLS = 1000 };
+    static const int asked[] = {1, 2, 3, 5};
+    static float in[ROWS * COLS], out[2][ROWS * COLS];
+    fa_swiglu_args a;
+    memset(&a, 0, sizeof a);
+    a.gate = a.up = a.d_y = fa_matrix_of(in, COLS), a.y = a.d_gate = fa_matrix_of(out[0], COLS), a.d_up = fa_matrix_of(out[1], COLS);
+    a.rows = ROWS, a.cols = COLS;
+    for (int i = 0; i < 8; i++) {
+        a.threads = asked[i / 2];
+        check_meet_begin(a.threads);
+        const fa_status status = i % 2 ? g_meeting_backward(&a, 0) : g_meeting_forward(&a, 0);
+        tap_ok(status == FA_OK && check_met() == a.threads, "%s: %d threads are asked for, and %d meet", i % 2 ? "backward" : "forward", a.threads,
+               check_met());
+    }
 }
 #endif
 
@@ -490,6 +524,7 @@ int main(void) {
     segments_fit(&r);
 #else
     rounding(&r);
+    threads_asked_for();
 #endif
     for (int i = 0; i < KINDS; i++) shapes(&kinds[i], seed);
     differences(&kinds[0], &r), differences(&kinds[3], &r), differences(&kinds[5], &r);

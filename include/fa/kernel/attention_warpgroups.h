@@ -93,11 +93,12 @@ typedef struct FA__LOOP(_consumer) {
     ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
-/* The block that is `back` blocks before the latest, from this warpgroup's first query on. */
+/* The block that is `back` blocks before the latest, from this warpgroup's first query on; and to its last one, where notes are about its queries alone. */
 FA__FN fa_box FA__LOOP(_own_box)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
-    fa_range queries = {block.query + c->group * 64, fa__min(block.query + FA_BLOCK_M, a->seqlen_q)};
+    const int begin = block.query + c->group * 64;
+    fa_range queries = {begin, fa__min(FA__OWN_NOTES ? begin + 64 : block.query + FA_BLOCK_M, a->seqlen_q)};
     fa_range keys = {0, a->seqlen_k};
     fa_box box = {a, block.batch, block.head, block.head_kv, queries, keys};
     return box;
