@@ -578,6 +578,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *ke
         if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none here */
     return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes, launch->stream);
 }
+cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) { return says(cudaErrorInvalidValue); }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
     memset(attributes, 0, sizeof *attributes);
     attributes->ptxVersion = attributes->binaryVersion = 10 * MACHINE_MAJOR;

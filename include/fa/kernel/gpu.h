@@ -108,30 +108,50 @@ FA__CALLED int fa__is_ample(const void *kernel) {
     return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__AMPLE_SHARED(capability);
 }
 
-/* Launches a kernel with one parameter block, in clusters of `clustered` blocks. */
-FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
-                                       size_t shared_bytes, void *params, fa_stream stream) {
-    int device, most;
-    cudaError_t error;
+/* The shape of a launch, in clusters of `clustered` blocks, and room for its attribute. */
+typedef struct fa__shape {
+    cudaLaunchConfig_t config;
     cudaLaunchAttribute cluster;
-    cudaLaunchConfig_t launch = {};
-    void *arguments[1] = {params};
+} fa__shape;
+FA__CALLED cudaError_t fa__shape_of(fa__shape *s, const void *kernel, int64_t blocks, int threads, int clustered,
+                                    size_t shared_bytes, fa_stream stream) {
+    int device, most;
+    cudaError_t error = cudaSuccess;
     if (shared_bytes > 48 * 1024) {
         error = fa__most_shared(&device, &most);
         if (error == cudaSuccess) error = fa__reserve_shared(kernel, most);
-        if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
     }
-    launch.gridDim = dim3((unsigned)blocks, 1, 1);
-    launch.blockDim = dim3((unsigned)threads, 1, 1);
-    launch.dynamicSmemBytes = shared_bytes;
-    launch.stream = stream;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)clustered;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    launch.attrs = &cluster;
-    launch.numAttrs = clustered > 1;
-    error = cudaLaunchKernelExC(&launch, kernel, arguments);
+    s->config.gridDim = dim3((unsigned)blocks, 1, 1);
+    s->config.blockDim = dim3((unsigned)threads, 1, 1);
+    s->config.dynamicSmemBytes = shared_bytes;
+    s->config.stream = stream;
+    s->cluster.id = cudaLaunchAttributeClusterDimension;
+    s->cluster.val.clusterDim.x = (unsigned)clustered;
+    s->cluster.val.clusterDim.y = s->cluster.val.clusterDim.z = 1;
+    s->config.attrs = &s->cluster;
+    s->config.numAttrs = clustered > 1;
+    return error;
+}
+/* Launches a kernel with one parameter block. */
+FA__CALLED fa_status fa__launch_blocks(const char *name, const void *kernel, int64_t blocks, int threads, int clustered,
+                                       size_t shared_bytes, void *params, fa_stream stream) {
+    fa__shape shape = {};
+    void *arguments[1] = {params};
+    cudaError_t error = fa__shape_of(&shape, kernel, blocks, threads, clustered, shared_bytes, stream);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "reserving shared memory");
+    error = cudaLaunchKernelExC(&shape.config, kernel, arguments);
     return error == cudaSuccess ? FA_OK : fa__cuda_failed(error, name, "launching");
+}
+/* How many clusters the device has room for at a time. */
+FA__CALLED fa_status fa__most_clusters(const char *name, const void *kernel, int threads, int clustered,
+                                       size_t shared_bytes, int64_t *clusters) {
+    fa__shape shape = {};
+    int count = 0;
+    cudaError_t error = fa__shape_of(&shape, kernel, clustered, threads, clustered, shared_bytes, NULL);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&count, kernel, &shape.config);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the room for clusters");
+    *clusters = count > 1 ? count : 1;
+    return FA_OK;
 }
 
 /* Whether what a kernel needs fits: *shared_bytes of shared memory, which become less_bytes where it was compiled for a GPU that has

@@ -76,8 +76,9 @@ FA__FN void FA__LOOP(_kept)(float *w, float4 *kept, int piece) {
 }
 
 /* Adds a row, which has arrived in its slots, to the sums of columns, and finds its means of w and w n. */
-FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slot0, fa_team *team, fa__shares *shares,
-                              float4 *kept, float *sums, float *n_kept, float *w_kept) {
+FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigned char *slot0, fa_team *team,
+                              FA__LOOP(_reduce_shared) * shared, float4 *kept, float *sums, float *n_kept,
+                              float *w_kept) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     float x[FA__LENGTH], d[FA__LENGTH], gamma[FA__LENGTH], w_sum = 0.0f, wn_sum = 0.0f;
     FA__UNROLL
@@ -101,23 +102,7 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
         wn_sum += FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
     }
     k->w = w_sum, k->wn = wn_sum;
-    if (team->threads <= 32) {
-        if (FA__CENTERED) k->w = FA__LOOP(_reduce_lanes_sum)(k->w, team);
-        k->wn = FA__LOOP(_reduce_lanes_sum)(k->wn, team);
-    } else { /* even lanes add up the one, odd lanes the other: half the exchanges. One barrier: the next row takes the other half of `shares` */
-        const int odd = (int)threadIdx.x & 1, lane = (int)threadIdx.x & 31;
-        float(*shared)[FA__SWEEP_THREADS / 32] = shares->part[team->round++ & 1];
-        float mine = (odd ? k->wn : k->w) + fa_sm80_shuffle_f32(odd ? k->w : k->wn, 1);
-        FA__UNROLL
-        for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
-        if (lane < 2) shared[lane][threadIdx.x >> 5] = mine;
-        fa_sm80_barrier();
-        mine = lane >> 1 < (int)blockDim.x >> 5 ? shared[odd][lane >> 1] : 0.0f;
-        FA__UNROLL
-        for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
-        const float other = fa_sm80_shuffle_f32(mine, 1);
-        k->w = odd ? other : mine, k->wn = odd ? mine : other;
-    }
+    FA__LOOP(_reduce_sum2)(&k->w, &k->wn, team, shared);
     k->w *= p->inverse_cols, k->wn *= p->inverse_cols;
 }
 

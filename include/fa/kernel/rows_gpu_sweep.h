@@ -1,15 +1,15 @@
 /* rows_gpu_sweep.h: rows on GPUs, of kernels with sums of columns over all rows (FA__SUMS): the norms (kernel/norm.h), whose
  * parameters and helpers it takes.
  *
- * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes or a block, with kernels of their own where
+ * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes, a block or a cluster, with kernels of their own where
  * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the L1 cache. Rows that begin
  * anywhere, and longer ones, are held in shared memory, by lanes, a block or a cluster.
  *
  * Backward: blocks are persistent. A team takes row after row, with the next ones in flight into shared memory. A thread has
  * the same columns in every row; it keeps their weights in shared memory (for rows of any kind in registers), and their sums in
  * registers. In the end the teams of a block add theirs, each block writes what it has, and a second, small kernel adds that up
- * in an order that depends on their number alone: no atomics. Rows are swept by a few lanes, a warp, or a block; longer ones by segments, each by
- * blocks of its own, after a first pass over whole rows.
+ * in an order that depends on their number alone: no atomics. Rows are swept by a few lanes, a warp, a block, or a cluster, each of whose blocks
+ * has some of the columns; longer ones, and long ones that begin anywhere, by segments, each by blocks of its own, after a first pass over whole rows.
  */
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows_launch.h>
@@ -21,14 +21,26 @@
 #define FA_PIECES 4
 #define FA__MOST 512
 #define FA__RESIDENT 2
-#define FA__MIXED
+#define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take turns in loading and storing. */
+/* Rows that are more than plain. */
+#define FA__VARIANT _mixed
+#define FA_PIECES 4
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
+#define FA__MOST 512
+#define FA__RESIDENT 2
+#define FA__DIRECTION _forward
+#include <fa/kernel/rows_gpu_even.h>
+
+/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take turns in loading and storing. (That
+ * clusters may take them costs 1 to 2 % where a block does. `_long`, below, is without: there it would be 4 %.) */
 #define FA__VARIANT _wide
 #define FA_PIECES 8
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
 #define FA__MOST 256
 #define FA__RESIDENT 3
+#define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
 /* Rows of halves with two weights of floats, which have more bytes than the rows: the L1 cache has much to deliver. In the
@@ -46,6 +58,7 @@
 #define FA_VECTOR 8
 #define FA__MOST 256
 #define FA__RESIDENT 3
+#define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
 #define FA__VARIANT _pair
@@ -53,6 +66,7 @@
 #define FA__ABREAST 2
 #define FA__MOST 256
 #define FA__RESIDENT 2
+#define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
@@ -63,15 +77,16 @@
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_variant.h>
 #define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared))}
-FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
+FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT)
+FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
     fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
     FA__LOOP(_reduce__greet)(&team, place.shared);
     const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;
     int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;
-    for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams) FA__LOOP(_forward)(&p, row + mine, &team, &place);
-})
-FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
+    for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams)
+        FA__LOOP(_forward)(&p, row + mine, &team, &place);
+}) FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
     FA__LOOP(_backward)(&p, (int)blockIdx.x / p.sums.segments, (int)blockIdx.x % p.sums.segments, &team, &place);
@@ -84,16 +99,18 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
 
 #define FA__VARIANT _sweep
 #define FA__PIECES FA__SWEEP_EVEN
+#define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 #define FA__VARIANT _sweep_fast
 #define FA__PIECES FA__SWEEP_FAST
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
 
-#define FA__SWEEP_SCRATCH sizeof(fa__shares)
+#define FA__SWEEP_SCRATCH sizeof(FA__ROWS(_sweep_reduce_shared))
 
 /* Adds the partial sums of columns: a lane has a column, and each warp some workers. */
 #define FA__ADD_WARPS 16
-static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kernel)(const __grid_constant__ FA__PARAMS p) {
+    static __global__ void __launch_bounds__(32 * FA__ADD_WARPS)
+        FA__ROWS(_add_kernel)(const __grid_constant__ FA__PARAMS p) {
 #if !FA__HOST_PASS
     __shared__ float part[FA__ADD_WARPS][32];
     const int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5, which = (int)(blockIdx.x % FA__SUMS);
@@ -121,8 +138,8 @@ static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kerne
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.row_values_count = p->rstd ? 0 : 2;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (int)sizeof(FA__ELEMENT), p->plain, FA__SWEEP_SCRATCH,
-                          sizeof(FA__ROWS(_any_reduce_shared)));
+    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (const void *)FA__ROWS(_sweep_kernel_backward),
+                          (int)sizeof(FA__ELEMENT), p->plain, FA__SWEEP_SCRATCH, sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
 /* Rows of any kind. */
@@ -143,35 +160,48 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         const void *kernel;
         int bytes, vector, most, plain; /* bytes of a thread; of a vector; threads of a team at most; only plain rows */
         int64_t least;                  /* bytes of a row at least */
-        int small, abreast;             /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
+        int small,
+            abreast;  /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
+        int clusters; /* of blocks can have a row in common */
     } ways[] = {
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2},
+        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2, 0},
 #endif
-        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0, 0, 1},
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0, 0, 1, 0},
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 64, 1, FA__PAIR_BLOCK_BYTES, 0, 2},
+        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 64, 1, FA__PAIR_BLOCK_BYTES, 0, 2, 0},
 #endif
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1}, /* within warps if that can be */
-        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0, 0, 1},
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1,
+         0}, /* within warps if that can be */
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0, 0, 1, 0},
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES, 0, 1},
+        {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES, 0, 1, 0},
 #endif
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1},
-        {(const void *)FA__ROWS(_held_kernel_forward), 64, 16, 512, 0, 0, 0, 1}};
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1, 1},
+        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 16, 512, 0, 0, 0, 1, 1}
+    };
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
-        const int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
-        if (needed > ways[i].most || row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
+        int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
+        if (row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
+        int shared_by = 1; /* blocks */
+        if (needed > ways[i].most && ways[i].clusters) {
+            const fa_status status = fa__rows_cluster(name, ways[i].kernel, needed, ways[i].most, &shared_by);
+            if (status != FA_OK) return status;
+            needed = (needed + shared_by - 1) / shared_by;
+        }
+        if (needed > ways[i].most) continue;
         /* Blocks of 64 threads, 4 KB, are 1 to 3 % faster than of 256 for many rows (of 1,024 columns), or for four tensors; for few rows
          * of two tensors they are 1 to 3 % slower. */
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 || !p->plain ? 64 : 256);
-        const int vectors = (int)(row / ways[i].vector);
-        p->rows.rounds = vectors / p->rows.threads;
-        p->rows.rest = vectors % p->rows.threads;
+        p->rows.blocks = shared_by;
+        const int vectors = (int)(row / ways[i].vector), threads = p->rows.threads * shared_by;
+        p->rows.rounds = vectors / threads;
+        p->rows.rest = vectors % threads;
         const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams; /* of a block */
-        const int64_t blocks = (p->rows.rows + rows - 1) / rows;
+        const int64_t blocks = (p->rows.rows + rows - 1) / rows * shared_by;
         if (blocks > FA__BLOCKS_MOST) break; /* of one row, repeated */
-        return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, 1, 0, p, stream);
+        return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, shared_by, 0, p,
+                                 stream);
     }
     return FA__ROWS(__run_any)(p, name, stream);
 }
@@ -212,10 +242,11 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
     fa_status status = !p->rstd && p->rows.rows > 0 ? FA__ROWS(__run_statistics)(p, stream) : FA_OK;
     if (status == FA_OK && p->sums.segments > 1 && p->rows.rows > 0) status = FA__ROWS(__run_first_pass)(p, stream);
     if (status == FA_OK && p->rows.rows > 0)
-        status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments, p->rows.threads * p->rows.teams, 1, p->sums.shared_bytes, p, stream);
+        status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments * p->rows.blocks,
+                                   p->rows.threads * p->rows.teams, p->rows.blocks, p->sums.shared_bytes, p, stream);
     if (status == FA_OK && p->sums.wanted)
-        status = fa__launch_blocks(name, (const void *)FA__ROWS(_add_kernel), (p->rows.cols + 31) / 32 * FA__SUMS, 32 * FA__ADD_WARPS, 1, 0,
-                                   p, stream);
+        status = fa__launch_blocks(name, (const void *)FA__ROWS(_add_kernel), (p->rows.cols + 31) / 32 * FA__SUMS,
+                                   32 * FA__ADD_WARPS, 1, 0, p, stream);
     return status;
 }
 #undef FA__ADD_WARPS

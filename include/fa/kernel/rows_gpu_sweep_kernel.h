@@ -10,6 +10,17 @@
 #include <fa/kernel/rows_gpu_variant.h>
 
 #if !FA__HOST_PASS
+/* The caller's team in its block, its worker, and the team's first row. On 9.0 they are computed where they are needed: kept, they would take
+ * registers that are not there. (For others the assembler finds room.) */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+#define FA__ANEW(x) fa_sm80_opaque(x)
+#else
+#define FA__ANEW(x) (x)
+#endif
+FA__FN int FA__LOOP(_mine)(const FA__PARAMS *p) { return FA__ANEW((int)threadIdx.x) >> p->rows.team_bits; }
+FA__FN int FA__LOOP(_worker)(const FA__PARAMS *p) { return FA__CLUSTER_OF(FA__ANEW((int)blockIdx.x), *p); }
+FA__FN int FA__LOOP(_begin)(const FA__PARAMS *p) { return FA__LOOP(_worker)(p) * p->rows.teams + FA__LOOP(_mine)(p); }
+
 /* Where a worker's sums go, from a thread's number `i` on. There is room to a multiple of 16 columns. */
 FA__FN float4 *FA__LOOP(_partial)(const FA__PARAMS *p, int64_t worker, int i, int64_t col) {
     const int which = i / (FA__PIECES * FA__LOOP(_row_LENGTH));
@@ -20,12 +31,13 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
 #if !FA__HOST_PASS
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__HELD = FA__PIECES * FA__LENGTH };
     float sums[FA__SUMS * FA__HELD], n[FA__HELD], w[FA__HELD];
-    fa__shares *shares = (fa__shares *)fa__shared;
-    float4 *kept = (float4 *)(shares + 1);
+    FA__LOOP(_reduce_shared) *shared = (FA__LOOP(_reduce_shared) *)fa__shared;
+    float4 *kept = (float4 *)(shared + 1);
     unsigned char *slot0 = (unsigned char *)kept + p.sums.weights_bytes;
-    fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
-    const int mine = (int)threadIdx.x >> p.rows.team_bits, stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
-    const int64_t worker = (int)blockIdx.x;
+    fa_team team =
+        p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
+    FA__LOOP(_reduce__greet)(&team, shared);
+    const int stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
     const int cols = (int)p.rows.cols, step = (int)p.sums.workers * p.rows.teams;
     FA__UNROLL
     for (int i = 0; i < FA__SUMS * FA__HELD; i++) sums[i] = 0.0f;
@@ -40,16 +52,16 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
 
     /* In iteration i row i of the team is finished, and row i + stages - 1 is started, in the stage that row i - 1 had. */
     FA__LOOP(_known) now, next;
-    const int64_t begin = worker * p.rows.teams + mine;
-    const int turns = (int)((p.rows.rows - worker * p.rows.teams + step - 1) / step); /* the same for all teams of a block */
-    const int rows = begin + (int64_t)(turns - 1) * step < p.rows.rows ? turns : turns - 1;
+    const int turns = (int)((p.rows.rows - FA__LOOP(_worker)(&p) * p.rows.teams + step - 1) /
+                            step); /* the same for all teams of a block */
+    const int rows = FA__LOOP(_begin)(&p) + (int64_t)(turns - 1) * step < p.rows.rows ? turns : turns - 1;
     int here = 0;
-    FA__LOOP(_peek)(&next, &p, begin, 0 < rows);
+    FA__LOOP(_peek)(&next, &p, FA__LOOP(_begin)(&p), 0 < rows);
     for (int i = 1 - stages; i < turns; i++) {
         unsigned char *empty = slot0 + here * stage_bytes;
         const int started = i + stages - 1;
         if (started < turns) {
-            const int64_t row = begin + (int64_t)started * step;
+            const int64_t row = FA__LOOP(_begin)(&p) + (int64_t)started * step;
             FA__UNROLL
             for (int tensor = 0; tensor < 3; tensor++) {
                 if (tensor == 2 && p.rows.tensors == 2) break;
@@ -60,11 +72,15 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         fa_sm80_copy_commit();
         here = here + 1 == stages ? 0 : here + 1;
         if (i < 0) continue;
-        const FA__LOOP(_team_row) own = {begin + (int64_t)i * step, i < rows ? cols : 0};
+        const FA__LOOP(_team_row) own = {FA__LOOP(_begin)(&p) + (int64_t)i * step, i < rows ? cols : 0};
         now = next;
         FA__LOOP(_peek)(&next, &p, own.row + step, i + 1 < rows);
         fa_sm80_copy_wait(stages - 1);
-        FA__LOOP(_sum_up)(&now, &p, slot0 + here * stage_bytes, &team, shares, kept, sums, n, w);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+        team.blocks = p.rows.blocks,
+        team.threads = p.rows.threads * p.rows.blocks; /* as they are, but known to be constants */
+#endif
+        FA__LOOP(_sum_up)(&now, &p, slot0 + here * stage_bytes, &team, shared, kept, sums, n, w);
         /* Addresses are recomputed: kept, they would take registers that are not there. */
         fa_team same = team;
         same.thread = fa_sm80_opaque(team.thread);
@@ -76,7 +92,9 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         FA__UNROLL
         for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) {
             const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
-            if (col < cols) *FA__LOOP(_partial)(&p, worker, i, col) = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+            if (col < cols)
+                *FA__LOOP(_partial)(&p, FA__LOOP(_worker)(&p), i, col) =
+                    make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
         }
         return;
     }
@@ -85,19 +103,20 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     float4 *all = kept + threadIdx.x;
     fa_sm80_barrier();
     FA__UNROLL
-    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) all[i / 4 * (int)blockDim.x] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4)
+        all[i / 4 * (int)blockDim.x] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
     fa_sm80_barrier();
     FA__ROLL
-    for (int i = 4 * mine; i < FA__SUMS * FA__HELD; i += 4 * p.rows.teams) {
+    for (int i = 4 * FA__LOOP(_mine)(&p); i < FA__SUMS * FA__HELD; i += 4 * p.rows.teams) {
         const int col = FA__LOOP(_column)(&team, i % FA__HELD / FA__LENGTH) + i % FA__LENGTH;
-        const float4 *one = kept + i / 4 * (int)blockDim.x + team.thread;
+        const float4 *one = kept + i / 4 * (int)blockDim.x + ((int)threadIdx.x & ((1 << p.rows.team_bits) - 1));
         float4 sum = *one;
         FA__ROLL
         for (int more = 1; more < p.rows.teams; more++) {
             one += p.rows.threads;
             sum = make_float4(sum.x + one->x, sum.y + one->y, sum.z + one->z, sum.w + one->w);
         }
-        if (col < cols) *FA__LOOP(_partial)(&p, worker, i, col) = sum;
+        if (col < cols) *FA__LOOP(_partial)(&p, FA__LOOP(_worker)(&p), i, col) = sum;
     }
 #else
     (void)p;
@@ -106,3 +125,4 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
 #undef FA__LOOP
 #undef FA__VARIANT
 #undef FA__PIECES
+#undef FA__ANEW

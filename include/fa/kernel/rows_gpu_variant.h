@@ -9,9 +9,17 @@
 #else
 #define FA__RESIDENT_THREADS 2048
 #endif
-#define FA__BLOCKS_THAT_FIT(MOST, RESIDENT) ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
+/* The number of a block's cluster, of p.rows.blocks, a power of two. In code for GPUs without clusters that is known to be 1. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define FA__CLUSTER_OF(block, p) (block)
+#else
+#define FA__CLUSTER_OF(block, p) ((block) >> fa_sm80_lowest_bit((uint32_t)(p).rows.blocks))
+#endif
+#define FA__BLOCKS_THAT_FIT(MOST, RESIDENT) \
+    ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
 #define FA__KERNEL(direction, MOST, RESIDENT) \
-    static __global__ void __launch_bounds__(MOST, FA__BLOCKS_THAT_FIT(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
+    static __global__ void __launch_bounds__(MOST, FA__BLOCKS_THAT_FIT(MOST, RESIDENT)) \
+        FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
 #if FA__HOST_PASS
 #define FA__KERNEL_BODY(...) { (void)p; }
 #else

@@ -97,18 +97,29 @@ static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int al
     return 1;
 }
 
+/* How many blocks of a kernel, a power of two, share a row that needs `needed` threads, or whatever it is of which one has `most`. As few as
+ * that takes, and no more than there may be in a cluster: 1 on GPUs without clusters, and in code for these. */
+FA__CALLED fa_status fa__rows_cluster(const char *name, const void *kernel, int64_t needed, int64_t most, int *blocks) {
+    int device, major, capability;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the compute capability of the device");
+    error = fa__compiled_for(kernel, &capability);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
+    const int limit = major >= 9 && capability >= 90 ? FA__CLUSTER_BLOCKS : 1;
+    for (*blocks = 1; *blocks < limit && needed > *blocks * most;) *blocks *= 2;
+    return FA_OK;
+}
 /* How many blocks share a row, and what each holds of it. */
 FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
                                     int tensors, size_t scratch) {
-    struct cudaFuncAttributes compiled;
-    int device, most, major, clusters;
+    int device, most, clusters;
     cudaError_t error = fa__most_shared(&device, &most);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
-    error = cudaFuncGetAttributes(&compiled, kernel);
-    if (error != cudaSuccess) return fa__cuda_failed(error, name, "finding the kernel");
-    clusters = major >= 9 && compiled.ptxVersion >= 90 ? FA__CLUSTER_BLOCKS : 1;
-    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
+    const fa_status status = fa__rows_cluster(name, kernel, INT64_MAX, 1, &clusters);
+    if (status != FA_OK) return status;
+    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned),
+            piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
     r->threads = FA__SLOT_THREADS;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {

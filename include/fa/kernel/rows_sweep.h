@@ -12,8 +12,9 @@
 /* A multiprocessor has room for 512 threads with 128 registers each. Of each tensor of a row of whole vectors of 16
  * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if at least 9 of 10 threads
  * then have work, because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
- * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Longer rows are cut into segments.
- * (Clusters were slower: a persistent block has one row at a time, and in each waits for the others of its cluster.) */
+ * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Rows of whole
+ * vectors that a block cannot hold are shared by a cluster (86 to 97 %): two blocks of half the threads a multiprocessor, as long as a cluster
+ * may have so many, since each waits for the others of its cluster in every row. Other long rows are cut into segments. */
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
@@ -23,13 +24,9 @@
 #define FA__SWEEP_AHEAD (64 * 1024)
 #define FA__SWEEP_STAGES 4 /* at most */
 
-/* The warps' shares of the sums over a row, of two rows in turn. */
-typedef struct __align__(128) fa__shares {
-    float part[2][2][FA__SWEEP_THREADS / 32];
-} fa__shares;
-
 /* Rows of any kind (norm_any.h). */
-#define FA__ANY_VECTORS 4      /* vectors of 16 bytes of a row that a thread of a forward has: few, so that many rows are in flight */
+#define FA__ANY_VECTORS \
+    4 /* vectors of 16 bytes of a row that a thread of a forward has: few, so that many rows are in flight */
 #define FA__ANY_LANE_BLOCK 128 /* threads of a block whose teams are lanes */
 #define FA__ANY_RESIDENT 2     /* blocks of a backward that fit in a multiprocessor */
 #define FA__ANY_ROWS 8         /* that each of its teams takes, unless there are too few: its sums of columns are written and read once for them */
@@ -69,8 +66,8 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
 }
 /* `plain`: there is one result, without dropout; `scratch`: bytes of shared memory that a sweep of even rows needs besides rows and weights;
  * `any_scratch`: what that of rows of any kind needs besides rows. */
-FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, int element_bytes, int plain, size_t scratch,
-                                    size_t any_scratch) {
+FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, const void *kernel, int element_bytes,
+                                    int plain, size_t scratch, size_t any_scratch) {
     int device, most, all, processors;
     cudaError_t error = fa__most_shared(&device, &most);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
@@ -82,9 +79,17 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     r->blocks = 1;
     const int64_t row = fa__row_vectors(r->cols, element_bytes, 1);
     const int kept = (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
-    const int64_t warps = 32 * FA__SWEEP_EVEN; /* vectors of one */
-    const size_t even_bytes = (size_t)((row + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
-    s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && row <= FA__SWEEP_EVEN * FA__SWEEP_THREADS && even_bytes <= (size_t)most;
+    const int64_t warps = 32 * FA__SWEEP_EVEN;                /* vectors of one */
+    const int64_t held = FA__SWEEP_EVEN * FA__SWEEP_THREADS;  /* by a block */
+    int blocks = 1;
+    if (r->even && row > held) {
+        const fa_status status = fa__rows_cluster(name, kernel, row, held / 2, &blocks);
+        if (status != FA_OK) return status;
+    }
+    const int64_t share = (row + blocks - 1) / blocks;
+    const size_t even_bytes =
+        (size_t)((share + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
+    s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && share <= held && even_bytes <= (size_t)most;
     if (!s->whole) {
         /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums.
          * Two blocks should fit in a multiprocessor. */
@@ -114,23 +119,29 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         const int64_t teams = FA__SWEEP_THREADS / (r->threads * r->teams) * r->teams;
         if (teams * row * 10 >= 9 * FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = FA__SWEEP_FAST;
     }
-    fa__rows_teams(r, (row + s->pieces - 1) / s->pieces, FA__SWEEP_LANE_BLOCK);
+    fa__rows_teams(r, (share + s->pieces - 1) / s->pieces, FA__SWEEP_LANE_BLOCK);
+    r->blocks = blocks;
     const int threads = r->threads * r->teams;
     r->slot_bytes = threads * s->pieces * 16;
     s->weights_bytes = threads * s->pieces * kept;
     scratch += (size_t)s->weights_bytes;
     const size_t stage = (size_t)r->tensors * (size_t)r->slot_bytes;
     /* As many blocks as the multiprocessors have room for, with as much in flight as possible. */
-    const int64_t blocks = FA__SWEEP_THREADS / threads, room = all / blocks - 1024 - (int64_t)scratch;
+    const int64_t beside = FA__SWEEP_THREADS / threads, room = all / beside - 1024 - (int64_t)scratch;
     for (s->stages = 1; s->stages < FA__SWEEP_STAGES; s->stages++)
-        if ((int64_t)stage * (s->stages - 1) * blocks >= FA__SWEEP_AHEAD || (int64_t)stage * (s->stages + 1) > room ||
+        if ((int64_t)stage * (s->stages - 1) * beside >= FA__SWEEP_AHEAD || (int64_t)stage * (s->stages + 1) > room ||
             stage * (size_t)(s->stages + 1) + scratch > (size_t)most)
             break;
     s->shared_bytes = scratch + (size_t)s->stages * stage;
     int64_t resident = all / (int64_t)(s->shared_bytes + 1024);
-    if (resident > blocks) resident = blocks;
+    if (resident > beside) resident = beside;
     if (resident < 1) resident = 1;
-    fa__rows_workers(s, r, processors * resident);
+    int64_t workers = processors * resident;
+    if (blocks > 1) {
+        fa_status status = fa__most_clusters(name, kernel, threads, blocks, s->shared_bytes, &workers);
+        if (status != FA_OK) return status;
+    }
+    fa__rows_workers(s, r, workers);
     return FA_OK;
 }
 /** @endcond */

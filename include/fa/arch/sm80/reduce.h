@@ -56,17 +56,23 @@ FA__FN void FA__RED(__greet)(fa_team *team, FA__RED(_shared) * shared) {
 
 /* ---- one thread's elements ---- */
 
-#define FA__REDUCE(FIRST, STEP, FOLD)                                  \
-    float chain[FA__CHAINS];                                           \
-    FA__UNROLL                                                         \
-    for (int c = 0; c < FA__CHAINS; c++) chain[c] = FIRST;             \
-    FA__UNROLL                                                         \
-    for (int i = 0; i < count; i++) {                                  \
-        float *part = &chain[i % FA__CHAINS];                          \
-        STEP                                                           \
-    }                                                                  \
-    FA__UNROLL                                                         \
-    for (int c = 1; c < FA__CHAINS; c++) { FOLD }                      \
+/* What the sums of a row's pieces are added in (of which a thread has a part), and the factor that makes a sum relative to a base that is higher by -`down`. */
+typedef float FA__RED(__total);
+FA__FN float FA__RED(__rebased)(float down, float scale_log2) { return fa__exp2(down * scale_log2); }
+
+#define FA__REDUCE(FIRST, STEP, FOLD) \
+    float chain[FA__CHAINS]; \
+    FA__UNROLL \
+    for (int c = 0; c < FA__CHAINS; c++) chain[c] = FIRST; \
+    FA__UNROLL \
+    for (int i = 0; i < count; i++) { \
+        float *part = &chain[i % FA__CHAINS]; \
+        STEP \
+    } \
+    FA__UNROLL \
+    for (int c = 1; c < FA__CHAINS; c++) { \
+        FOLD \
+    } \
     return chain[0];
 
 FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {
@@ -124,22 +130,15 @@ FA__FN float (*FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared))[FA__RE
     return shared->part[team->round & 1];
 }
 
-/* Puts a warp's value where every warp of the team will look: in a cluster, into each block's shared memory, where its bytes
- * are counted. (A barrier of the cluster orders all memory, and took more of the time of long rows the more blocks shared one.) */
-FA__FN void FA__RED(__publish)(float *parts, float x, const fa_team *team, FA__RED(_shared) * shared) {
-    int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
+/* Sends a value to where a lane of each warp of a block looks: `lane` says which block. */
 #if FA__CLUSTERS
-    if (team->blocks > 1) {
-        float *mine = parts + team->block * ((int)blockDim.x >> 5) + warp;
-        if (lane < team->blocks) fa_sm90_send(fa_sm80_shared_address(mine), x, fa_sm80_shared_address(&shared->sent[team->round & 1]), lane);
-        return;
-    }
-#endif
-    (void)team, (void)shared;
-    if (lane == 0) parts[warp] = x;
+FA__FN void FA__RED(__send)(float *to, float x, const fa_team *team, FA__RED(_shared) * shared, int block) {
+    fa_sm90_send(fa_sm80_shared_address(to), x, fa_sm80_shared_address(&shared->sent[team->round & 1]), block);
 }
-/* Returns when all have published so many values. In a cluster these are all that a block is sent: after its last reduction it may end
- * before the others do. */
+#endif
+/* Puts a warp's values where every warp of the team will look: in a cluster, into each block's shared memory, where their bytes are counted
+ * (a barrier of the cluster orders all memory, and took more of the time of long rows the more blocks shared one). Returns when all have
+ * done so. In a cluster these are all that a block is sent: after its last reduction it may end before the others do. */
 FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int values) {
 #if FA__CLUSTERS
     if (team->blocks > 1) {
@@ -152,10 +151,26 @@ FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int 
     (void)team, (void)shared, (void)values;
     fa_sm80_barrier();
 }
+FA__FN void FA__RED(__publish)(float (*part)[FA__RED(_PARTS)], const float *x, int values, const fa_team *team,
+                               FA__RED(_shared) * shared) {
+    const int lane = (int)threadIdx.x & 31;
+#if FA__CLUSTERS
+    if (team->blocks > 1) {
+        FA__UNROLL
+        for (int i = 0; i < values; i++)
+            if (lane < team->blocks) FA__RED(__send)(&part[i][team->thread >> 5], x[i], team, shared, lane);
+    } else
+#endif
+        if (lane == 0) {
+        FA__UNROLL
+        for (int i = 0; i < values; i++) part[i][(int)threadIdx.x >> 5] = x[i];
+    }
+    FA__RED(__meet)(team, shared, values);
+}
 /* The values that a lane collects: one, or several of a cluster. */
-#define FA__EACH_PART(i, team)                                                                     \
+#define FA__EACH_PART(i, team) \
     _Pragma("unroll 1") for (int i = (int)threadIdx.x & 31, more = 1; more && i < (team)->threads >> 5; \
-                             i += 32, more = FA_BLOCKS > 1)
+                             i += 32, more = FA__CLUSTERS)
 FA__FN float FA__RED(__collect_max)(const float *parts, const fa_team *team) {
     float x = -INFINITY;
     FA__EACH_PART(i, team) x = fa__maxf(parts[i], x);
@@ -166,49 +181,17 @@ FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
     x = fa_sm80_row_max(x, team->threads);
     if (team->threads <= 32) return x;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-    FA__RED(__publish)(part[0], x, team, shared);
-    FA__RED(__meet)(team, shared, 1);
+    FA__RED(__publish)(part, &x, 1, team, shared);
     return FA__RED(__collect_max)(part[0], team);
 }
 FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
     x = fa_sm80_row_sum(x, team->threads);
     if (team->threads <= 32) return x;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-    FA__RED(__publish)(part[0], x, team, shared);
-    FA__RED(__meet)(team, shared, 1);
+    FA__RED(__publish)(part, &x, 1, team, shared);
     x = 0.0f;
     FA__EACH_PART(i, team) x += part[0][i];
     return fa_sm80_row_sum(x, 32);
-}
-/* In a loop: nobody who needs two sums is in a hurry. */
-FA__FN void FA__RED(__lanes_sum2)(float *x, float *y, int lanes) {
-    FA__ROLL
-    for (int step = 1; step < lanes && step < 32; step *= 2)
-        *x += fa_sm80_shuffle_f32(*x, step), *y += fa_sm80_shuffle_f32(*y, step);
-}
-FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) * shared) {
-    float x = *a, y = *b;
-    FA__RED(__lanes_sum2)(&x, &y, team->threads);
-    if (team->threads > 32) {
-        float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-        FA__RED(__publish)(part[0], x, team, shared);
-        FA__RED(__publish)(part[1], y, team, shared);
-        FA__RED(__meet)(team, shared, 2);
-        x = y = 0.0f;
-        FA__EACH_PART(i, team) x += part[0][i], y += part[1][i];
-        FA__RED(__lanes_sum2)(&x, &y, 32);
-    }
-    *a = x;
-    *b = y;
-}
-
-/* Of the lanes' moments, those of all of them. An empty lane has the mean 0, which must not be in the squares. */
-FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, int lanes) {
-    float total = fa_sm80_row_sum(*count, lanes), sum = fa_sm80_row_sum(*count * *mean, lanes);
-    float middle = total > 0.0f ? sum / total : 0.0f, off = *mean - middle;
-    *squares = fa_sm80_row_sum(*count > 0.0f ? fmaf(*count * off, off, *squares) : 0.0f, lanes);
-    *count = total;
-    *mean = middle;
 }
 /* The sum over the lanes of a warp that are in the caller's team. */
 FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
@@ -219,17 +202,51 @@ FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     }
     return x;
 }
+/* Even lanes add up the one, odd lanes the other: half the exchanges. */
+FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) * shared) {
+    const int lane = (int)threadIdx.x & 31, odd = lane & 1, warp = (int)threadIdx.x >> 5;
+    if (team->threads <= 32) {
+        *a = FA__RED(_lanes_sum)(*a, team), *b = FA__RED(_lanes_sum)(*b, team);
+        return;
+    }
+    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    float mine = (odd ? *b : *a) + fa_sm80_shuffle_f32(odd ? *a : *b, 1);
+    FA__UNROLL
+    for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
+#if FA__CLUSTERS
+    if (team->blocks > 1) {
+        if (lane < 2 * team->blocks) FA__RED(__send)(&part[odd][team->thread >> 5], mine, team, shared, lane >> 1);
+    } else
+#endif
+        if (lane < 2)
+        part[odd][warp] = mine;
+    FA__RED(__meet)(team, shared, 2);
+    mine = 0.0f;
+    FA__ROLL
+    for (int i = lane >> 1; i < team->threads >> 5; i += 16) mine += part[odd][i];
+    FA__UNROLL
+    for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
+    const float other = fa_sm80_shuffle_f32(mine, 1);
+    *a = odd ? other : mine, *b = odd ? mine : other;
+}
+
+/* Of the lanes' moments, those of all of them. An empty lane has the mean 0, which must not be in the squares. */
+FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, int lanes) {
+    float total = fa_sm80_row_sum(*count, lanes), sum = fa_sm80_row_sum(*count * *mean, lanes);
+    float middle = total > 0.0f ? sum / total : 0.0f, off = *mean - middle;
+    *squares = fa_sm80_row_sum(*count > 0.0f ? fmaf(*count * off, off, *squares) : 0.0f, lanes);
+    *count = total;
+    *mean = middle;
+}
 /* Of the warps' moments, those of the team. Sums are taken of differences from the mean of the first warp that has numbers (of the
  * first of all, if N is `known`). With n numbers in that warp and N in all, N (mean - first mean)^2, which is subtracted in the end, is
  * at most N / n times what remains. `inverse` is 1 / N if that is `known`; else *count becomes N. */
-FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
-                                   float inverse) {
+FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared,
+                                   const int known, float inverse) {
     if (team->threads <= 32) return;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-    FA__RED(__publish)(part[0], *count, team, shared);
-    FA__RED(__publish)(part[1], *mean, team, shared);
-    FA__RED(__publish)(part[2], *squares, team, shared);
-    FA__RED(__meet)(team, shared, 3);
+    const float mine[] = {*count, *mean, *squares};
+    FA__RED(__publish)(part, mine, 3, team, shared);
     int of = 0;
     FA__ROLL
     while (!known && of + 1 < team->threads >> 5 && !(part[0][of] > 0.0f)) of++;
@@ -273,9 +290,8 @@ FA__FN void FA__RED(_softmax)(float *max, float *sum, float scale_log2, fa_team 
     float total = fa_sm80_row_sum(*sum * FA__RED(__weight)(own, largest, scale_log2), team->threads);
     if (team->threads > 32) {
         float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
-        FA__RED(__publish)(part[0], largest, team, shared);
-        FA__RED(__publish)(part[1], total, team, shared);
-        FA__RED(__meet)(team, shared, 2);
+        const float mine[] = {largest, total};
+        FA__RED(__publish)(part, mine, 2, team, shared);
         largest = FA__RED(__collect_max)(part[0], team);
         total = 0.0f;
         FA__EACH_PART(i, team) total += part[1][i] * FA__RED(__weight)(part[0][i], largest, scale_log2);
