@@ -576,9 +576,12 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments) {
     for (unsigned i = 0; i < launch->numAttrs; i++)
         if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none here */
-    return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes, launch->stream);
+    return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes,
+                            launch->stream);
 }
-cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) { return says(cudaErrorInvalidValue); }
+cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) {
+    return says(cudaErrorInvalidValue);
+}
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
     memset(attributes, 0, sizeof *attributes);
     attributes->ptxVersion = attributes->binaryVersion = 10 * MACHINE_MAJOR;

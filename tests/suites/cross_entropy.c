@@ -322,6 +322,43 @@ static void lonely(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
+/* Losses far below what is added up for them, which the many small terms are a part of; and sums of logits, besides. */
+static void top_heavy(const kind *k, int64_t cols, rng *r) {
+    form s = plain(TOP_HEAVY, cols);
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++)
+        for (int smoothed = 0; smoothed < 2; smoothed++) {
+            s.o.smoothing = smoothed ? 0.1 : 0;
+            task p = new_task(k, &s, r);
+            set_top_heavy(&p.m[LOGITS]);
+            for (int i = 0; i < TOP_HEAVY; i++) set_target(&p, i, 0);
+            upload(&p);
+            must(k->forward(&p.args, 0));
+            download(&p);
+            double error = forward_error(&p);
+            tap_ok(error <= 1, "%s, %s, %lld columns, smoothing %g: a few logits, and then many far below (%.2f of what is allowed)", k->name, isa, (long long)cols,
+                   s.o.smoothing, error);
+            delete_task(&p);
+        }
+}
+/* A sum that is made relative to a larger logit again and again. */
+static void rising(const kind *k, int64_t cols, rng *r) {
+    form s = plain(1, cols);
+    const char *isa;
+    s.o.smoothing = 0.1;
+    task p = new_task(k, &s, r);
+    for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[LOGITS], 0, j, rising_by(j));
+    set_target(&p, 0, (int)cols - 1);
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        upload(&p);
+        must(k->forward(&p.args, 0));
+        download(&p);
+        double error = forward_error(&p);
+        tap_ok(error <= 1, "%s, %s, %lld columns: logits that rise slowly (%.2f of what is allowed)", k->name, isa, (long long)cols, error);
+    }
+    delete_task(&p);
+}
+
 /* ---- the same bits: every time, in any company, with any number of threads, in place ---- */
 
 static void determinism(const kind *k, int64_t cols, rng *r) {
@@ -463,6 +500,8 @@ int main(void) {
         absent(&kinds[i], &r);
     }
     far_apart(&r);
+    for (int i = 0; i < KINDS && place == MEMORY_HOST; i++) top_heavy(&kinds[i], 1280, &r), top_heavy(&kinds[i], 150001, &r);
+    if (place == MEMORY_HOST) rising(&kinds[0], 800000, &r);
     if (place == MEMORY_HOST) wide_row();
 #if defined(__CUDACC__)
     streams(&kinds[2], plain(6, 1000), "1000 columns: ", 0, &r);

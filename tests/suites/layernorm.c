@@ -322,6 +322,12 @@ static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, 768, LONGER_LENGTHS, 16383, 16384, 16385, 32768, 32769, 50257, 65537}; /* and clusters */
     /* Rows of whole vectors, which fill their threads or leave some without work. */
     static const int64_t even[] = {768, 1024, 1152, 1536, 2048, 2560, 4096, 5120, 8192, 8200, 10240, 11264, 11272, 12808, 16376, 16384};
+    /* The same in vectors of 16 bytes: more than a thread block holds, and than a cluster of them does. */
+#if REAL_GPU
+    static const int64_t shared[] = {2049, 2304, 3000, 4096, 4097, 5120, 8192, 8200, 12288, 16384, 16385};
+#else
+    static const int64_t shared[] = {2049, 4097};
+#endif
 #ifdef TEST_SIMULATOR /* the others would take half a minute, and nothing else is done with them */
     static const int64_t huge[] = {131072, 131075};
 #else
@@ -343,6 +349,14 @@ static void shapes(const kind *k, uint64_t seed) {
             check(&t, s);
         }
         tell(&t, "rows of whole vectors");
+        for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
+            const int64_t cols = shared[i] * 16 / fa_dtype_bytes(k->dtype);
+            form s = i % 2 == (size_t)k->centered ? full(3, cols) : plain(3, cols);
+            if (i % 3 == 1) s.dropout = 0, s.without = i % 2 ? 1u << D_RESIDUAL : s.without;
+            s.forget = i % 4 > 1;
+            check(&t, s);
+        }
+        tell(&t, "rows of whole vectors that several thread blocks share");
         for (int i = 0; i < 6; i++) { /* so many that a worker of the CPU has several, with all that their gradients may go to */
             static const unsigned without[6] = {0, 1u << D_RESIDUAL, 1u << D_X | 1u << D_RESIDUAL, 1u << D_X, 0, 1u << D_RESIDUAL};
             form s = i ? full(19, i % 2 ? 8232 : 8192) : plain(19, 8192);
@@ -372,6 +386,11 @@ static void shapes(const kind *k, uint64_t seed) {
         form s = i / 2 ? full(i % 2 ? 700 : 5000, i % 2 ? 4096 : 512) : plain(i % 2 ? 700 : 5000, i % 2 ? 4096 : 512);
         s.dropout = 0;
         if (i / 2) s.without = i % 2 ? 1u << D_RESIDUAL : 0;
+        check(&t, s);
+    }
+    for (int i = 0; REAL_GPU && i < 3; i++) { /* and of its clusters */
+        form s = i == 1 ? full(110, 18432) : plain(i ? 40 : 220, i ? 65536 : 16640);
+        s.dropout = 0, s.forget = i == 2;
         check(&t, s);
     }
     tell_shortly(&t, "many rows");
@@ -768,6 +787,30 @@ static void equal_elements(const kind *k, float value, float dropout) {
     free(x);
 }
 
+/* Long rows with a few elements whose squares are far above all others, and gradients alike: sums that are large from the beginning on take up many small
+ * terms. */
+static void top_heavy(const kind *k, int64_t cols, rng *r) {
+    form s = plain(3, cols);
+    s.without |= 1u << GAMMA | 1u << BETA;
+    s.start = 1; /* so that the mean may be off by what small numbers after large ones may */
+    task p = new_task(k, &s, r);
+    for (int i = 0; i < 3; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            const double x = j < 64 ? 4000 << i : j % 2 ? 1 : -1;
+            matrix_set(&p.m[X], i, j, x), matrix_set(&p.m[D_Y], i, j, x);
+        }
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        upload(&p);
+        must(k->forward(&p.args, 0)), must(run_backward(&p));
+        download(&p);
+        double error = forward_error(&p), back = backward_error(&p);
+        tap_ok(error <= 1 && back <= 1, "%s, %s, %lld columns: a few elements, and then many far below (%.2f and %.2f of what is allowed)", k->name, isa,
+               (long long)cols, error, back);
+    }
+    delete_task(&p);
+}
+
 int main(void) {
     uint64_t seed;
     rng r;
@@ -792,6 +835,7 @@ int main(void) {
         drops(&kinds[i], &r);
     }
     far_apart(&r);
+    for (int i = 0; i < KINDS && place == MEMORY_HOST; i += 3) top_heavy(&kinds[i], 400001, &r);
     for (int i = 0; i < 4; i++) equal_elements(&kinds[0], i / 2 ? 77777.77f : 12345.67f, i % 2 ? 1e-9f : 0);
 #if defined(__CUDACC__)
     streams(&kinds[0], full(6, 1000), "n_f32, 1000 columns: ", 1, &r), streams(&kinds[5], full(6, 1000), "r_bf16, 1000 columns: ", 1, &r);

@@ -271,6 +271,44 @@ static void large(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
+/* A few elements, and then very many that are far below, in both directions: the gradients of y are all 1, and of logarithms they are as large as the
+ * exponentials are. */
+static void top_heavy(const kind *k, int64_t cols, int log_, rng *r) {
+    form s = plain(TOP_HEAVY, cols);
+    s.log = log_;
+    task p = new_task(k, &s, r);
+    set_top_heavy(&p.m[X]);
+    for (int i = 0; i < TOP_HEAVY; i++)
+        for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[D_Y], i, j, !log_ || is_top(i, j) ? 1 : exp(-top_height(i)));
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        upload(&p);
+        run(k, &p.args);
+        download(&p);
+        double error = forward_error(&p), back = backward_error(&p);
+        tap_ok(error <= 1 && back <= 1, "%s, %s, %lld columns, log=%d: a few elements, and then many far below (%.2f and %.2f of what is allowed)", k->name, isa,
+               (long long)cols, log_, error, back);
+    }
+    delete_task(&p);
+}
+
+/* A sum that is made relative to a larger element again and again. */
+static void rising(const kind *k, int64_t cols, rng *r) {
+    form s = plain(1, cols);
+    const char *isa;
+    s.log = 1;
+    task p = new_task(k, &s, r);
+    for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[X], 0, j, rising_by(j));
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        matrix_upload(&p.m[X]);
+        must(k->forward(&p.args, 0));
+        matrix_download(&p.m[Y]);
+        double error = forward_error(&p);
+        tap_ok(error <= 1, "%s, %s, %lld columns: elements that rise slowly (%.2f of what is allowed)", k->name, isa, (long long)cols, error);
+    }
+    delete_task(&p);
+}
+
 /* The backward where what is to be subtracted, divided by the temperature, would be infinite, but no gradient is: all weight is on the first
  * element, whose own gradient is small, and nothing of it reaches the others. */
 static void steep(const kind *k, int64_t cols, int log_, rng *r) {
@@ -396,6 +434,9 @@ int main(void) {
         determinism(&kinds[i], 70000, &r); /* threads of the CPU keep more of such a row than their caller */
         broadcast(&kinds[i], plain(5, 300), &r);
     }
+    for (int i = 0; i < KINDS && place == MEMORY_HOST; i++)
+        for (int log_ = 0; log_ < 2; log_++) top_heavy(&kinds[i], 1280, log_, &r), top_heavy(&kinds[i], 150001, log_, &r);
+    if (place == MEMORY_HOST) rising(&kinds[0], 800000, &r);
     far_apart(&r);
 #if defined(__CUDACC__)
     streams(&kinds[2], plain(6, 1000), "1000 columns: ", 0, &r);

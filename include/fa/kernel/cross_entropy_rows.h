@@ -12,7 +12,8 @@
 /* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z. `far`:
  * how large that largest, times log2(e), ever was in size; on the CPU it is *far of rows_near.h instead. */
 typedef struct FA__LOOP(_seen) {
-    float max, sum, total, far;
+    float max, far;
+    FA__LOOP(_reduce__total) sum, total;
 } FA__LOOP(_seen);
 
 #if FA__LANES > 1
@@ -53,7 +54,7 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
         float base = seen->max, sum;
         if (base == -INFINITY) base = FA__LOOP(_near_top)(z, real);
         if (FA__LOOP(_near_sum)(&sum, z, real, base, FA__LOG2_E, &seen->far)) {
-            seen->max = base, seen->sum += sum;
+            seen->max = base, seen->sum += (double)sum;
             FA__LOOP(_row_scan_next)(flight, in);
             return;
         }
@@ -70,12 +71,12 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
         }
         if (p->smoothing > 0.0f) {
             FA__LOOP(_row_scan_pad)(x, flight, in, part, 0.0f);
-            seen->total += FA__LOOP(_reduce_sum_of)(x, count);
+            seen->total += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_sum_of)(x, count);
             FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
         float largest = FA__LOOP(_reduce_max_of)(x, count, seen->max), base = largest == -INFINITY ? 0.0f : largest;
-        seen->sum *= fa__exp2((seen->max - base) * FA__LOG2_E);
-        seen->sum += FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
+        seen->sum *= FA__LOOP(_reduce__rebased)(seen->max - base, FA__LOG2_E);
+        seen->sum += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
         seen->max = largest;
     }
     FA__LOOP(_row_scan_next)(flight, in);
@@ -87,9 +88,10 @@ FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_sc
         float z = fa_load_element(logits, FA__LOOP(_row_scan_edge)(in, i), FA_DTYPE);
         if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
         float largest = fa__maxf(z, seen->max), base = largest == -INFINITY ? 0.0f : largest;
-        seen->sum = seen->sum * fa__exp2((seen->max - base) * FA__LOG2_E) + fa__exp2((z - base) * FA__LOG2_E);
+        const float weight = fa__exp2((z - base) * FA__LOG2_E);
+        seen->sum = seen->sum * FA__LOOP(_reduce__rebased)(seen->max - base, FA__LOG2_E) + (FA__LOOP(_reduce__total))weight;
         seen->max = largest;
-        seen->total += z;
+        seen->total += (FA__LOOP(_reduce__total))z;
     }
 }
 
@@ -99,7 +101,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     if (!there) row = 0;
     const FA__ELEMENT *logits = (const FA__ELEMENT *)p->logits.data + row * p->logits.stride_row;
     const float cap = p->cap, smoothing = p->smoothing;
-    const FA__LOOP(_seen) nothing = {-INFINITY, 0.0f, 0.0f, 0.0f};
+    const FA__LOOP(_seen) nothing = {-INFINITY, 0.0f, 0, 0};
     FA__LOOP(_seen) seen = nothing;
     FA__ELEMENT picked = 0;
     int target = 0;
@@ -134,7 +136,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 #if FA__LANES == 1
     place->far = seen.far;
 #endif
-    float max = seen.max, sum = seen.sum, total = seen.total;
+    float max = seen.max, sum = (float)seen.sum, total = (float)seen.total;
     FA__LOOP(_reduce_softmax)(&max, &sum, FA__LOG2_E, team, place->shared);
     if (smoothing > 0.0f) total = FA__LOOP(_reduce_sum)(total, team, place->shared);
 

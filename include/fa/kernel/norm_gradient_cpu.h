@@ -12,20 +12,20 @@ FA__FN FA__CPU_OP(vec) FA__LOOP(_off)(FA__CPU_OP(vec) s, FA__CPU_OP(vec) mean) {
     return s;
 }
 /* The sums over a piece of w = d_y gamma and of w n. */
-FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma, int real,
+FA__FN_CALLED void FA__LOOP(_add_up)(double *w_sum, double *wn_sum, const FA__ELEMENT *s, const FA__ELEMENT *d, const float *gamma, int real,
                                      const FA__LOOP(_flight) * f) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean);
-    FA__CPU_OP(vec) all_w[2], all_wn[2], off[FA__VECTORS], w[FA__VECTORS];
+    FA__CPU_OP(vec) all_w[FA__VECTORS], all_wn[FA__VECTORS], off[FA__VECTORS], w[FA__VECTORS];
     FA__ELEMENT rest[2][FA__FLOATS];
     int i = 0;
-    for (int j = 0; j < 2; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
+    for (int j = 0; j < FA__VECTORS; j++) all_w[j] = all_wn[j] = FA__CPU_OP(splat)(0.0f);
     for (; i + FA__AT_ONCE <= real; i += FA__AT_ONCE) {
         FA__LOOP(_row__block)(off, s + i), FA__LOOP(_row__block)(w, d + i);
         for (int j = 0; j < FA__VECTORS; j++) {
             w[j] *= *(const FA__CPU_OP(any) *)(gamma + i + j * FA__FLOATS);
-            if (FA__CENTERED) all_w[j % 2] += w[j];
-            all_wn[j % 2] = FA__CPU_OP(fma)(w[j], FA__LOOP(_off)(off[j], mean), all_wn[j % 2]); /* of w n / rstd */
+            if (FA__CENTERED) all_w[j] += w[j];
+            all_wn[j] = FA__CPU_OP(fma)(w[j], FA__LOOP(_off)(off[j], mean), all_wn[j]); /* of w n / rstd */
         }
     }
     for (; i < real; i += FA__FLOATS) {
@@ -33,8 +33,9 @@ FA__FN_CALLED void FA__LOOP(_add_up)(float *w_sum, float *wn_sum, const FA__ELEM
         if (FA__CENTERED) all_w[0] += w[0];
         all_wn[0] = FA__CPU_OP(fma)(w[0], FA__LOOP(_off)(FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[0], s, i, real)), mean), all_wn[0]);
     }
-    if (FA__CENTERED) *w_sum += FA__LOOP(_reduce__join)(all_w[0] + all_w[1], 0);
-    *wn_sum += FA__LOOP(_reduce__join)(all_wn[0] + all_wn[1], 0) * f->rstd;
+    for (int j = 1; j < FA__VECTORS; j++) all_w[0] += all_w[j], all_wn[0] += all_wn[j];
+    if (FA__CENTERED) *w_sum += (double)FA__LOOP(_reduce__join)(all_w[0], 0);
+    *wn_sum += (double)(FA__LOOP(_reduce__join)(all_wn[0], 0) * f->rstd);
 }
 /* What is known of a row, in vectors. */
 typedef struct FA__LOOP(_spread) {
@@ -147,7 +148,8 @@ FA__FN_CALLED void FA__LOOP(_gradient_two)(FA__ELEMENT *const to[2], float *sum_
 
 /* What the gradients of a row need to know of all of it: its statistics, if they were not given, and the means of w and of w n. */
 FA__FN_CALLED void FA__LOOP(_know)(FA__LOOP(_flight) * f, const FA__PARAMS *p, int64_t row, fa_team *team) {
-    float buffer[FA__LOOP(_row_LENGTH)], w_sum = 0.0f, wn_sum = 0.0f;
+    float buffer[FA__LOOP(_row_LENGTH)];
+    double w_sum = 0.0, wn_sum = 0.0;
     const FA__LOOP(_row_view) s = FA__LOOP(_row_at)(FA__LOOP(_element)(&p->sum, row, 0), p->rows.cols, team);
     const FA__LOOP(_row_view) d_y = FA__LOOP(_row_like)(FA__LOOP(_element)(&p->d_y, row, 0), &s);
     if (!p->rstd) FA__LOOP(_look)(f, p, s.first, FA__LOOP(_element)(&p->residual, row, 0));
@@ -156,8 +158,8 @@ FA__FN_CALLED void FA__LOOP(_know)(FA__LOOP(_flight) * f, const FA__PARAMS *p, i
         FA__LOOP(_add_up)(&w_sum, &wn_sum, FA__LOOP(_row__piece)(&s, piece), FA__LOOP(_row__piece)(&d_y, piece),
                           FA__LOOP(_row_weights)(buffer, &s, piece, 0, p->gamma, FA_WEIGHT_DTYPE, 1.0f), FA__LOOP(_row_real)(&s, piece), f);
     }
-    f->of_w = w_sum * p->inverse_cols * -f->rstd;
-    f->of_wn = wn_sum * p->inverse_cols * -f->rstd * f->rstd;
+    f->of_w = (float)w_sum * p->inverse_cols * -f->rstd;
+    f->of_wn = (float)wn_sum * p->inverse_cols * -f->rstd * f->rstd;
 }
 
 /* From column `at` on of a row. */

@@ -17,8 +17,9 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
     const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
-    FA__CPU_OP(vec) all = none, all_squares = none, s[FA__VECTORS], add[FA__VECTORS];
-    for (int64_t piece = 0; piece < cols; piece += FA__LOOP(_row_LENGTH)) { /* sums of sums: fewer roundings of large ones */
+    FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS];
+    double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
+    for (int64_t piece = 0; piece < cols; piece += FA__LOOP(_row_LENGTH)) {
         const int64_t end = cols - piece < FA__LOOP(_row_LENGTH) ? cols : piece + FA__LOOP(_row_LENGTH);
         FA__CPU_OP(vec) part[FA__VECTORS], part_squares[FA__VECTORS];
         for (int j = 0; j < FA__VECTORS; j++) part[j] = part_squares[j] = none;
@@ -47,10 +48,12 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
                 part_squares[j] = FA__CPU_OP(fma)(s[j], s[j], part_squares[j]);
             }
         }
-        for (int j = 0; j < FA__VECTORS; j++) all += part[j], all_squares += part_squares[j];
+        for (int j = 1; j < FA__VECTORS; j++) part[0] += part[j], part_squares[0] += part_squares[j];
+        if (FA__CENTERED) all += (double)FA__LOOP(_reduce__join)(part[0], 0);
+        all_squares += (double)FA__LOOP(_reduce__join)(part_squares[0], 0);
     }
-    if (FA__CENTERED) *sum = FA__LOOP(_reduce__join)(all, 0);
-    *squares = FA__LOOP(_reduce__join)(all_squares, 0);
+    if (FA__CENTERED) *sum = (float)all;
+    *squares = (float)all_squares;
 }
 /* The statistics of a row, of x or of x + r. */
 FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__ELEMENT *x, const FA__ELEMENT *r) {

@@ -7,10 +7,10 @@
  * FA__LOOP(_row_...) are functions of fa/row.h, FA__LOOP(_reduce_...) of fa/reduce.h: kernel/rows_run.h. */
 
 /* Updates the running maximum with some more elements, and rescales the sum of exponentials to it; returns what they are now relative to. */
-FA__FN float FA__LOOP(__rise)(float *max, float *sum, const float *x, int count, float scale_log2) {
+FA__FN float FA__LOOP(__rise)(float *max, FA__LOOP(_reduce__total) * sum, const float *x, int count, float scale_log2) {
     float largest = FA__LOOP(_reduce_max_of)(x, count, *max);
     float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
-    *sum *= fa__exp2((*max - base) * scale_log2);
+    *sum *= FA__LOOP(_reduce__rebased)(*max - base, scale_log2);
     *max = largest;
     return base;
 }
@@ -95,7 +95,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_hold)(&held_y, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);
     FA__LOOP(_row_wait)();
-    float sum = 0.0f;
+    FA__LOOP(_reduce__total) total = 0;
     const float *from_y = y, *from_d = d;
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
@@ -103,9 +103,10 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_d, piece);
         if (__builtin_expect(!p->log, 1) || keeps) from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
         from_d = FA__LOOP(_row_look)(d, &held_d, &in_d, piece);
-        sum += __builtin_expect(p->log, 0) ? FA__LOOP(_reduce_sum_of)(from_d, count) : FA__LOOP(_reduce_dot_of)(from_y, from_d, count);
+        const float part = __builtin_expect(p->log, 0) ? FA__LOOP(_reduce_sum_of)(from_d, count) : FA__LOOP(_reduce_dot_of)(from_y, from_d, count);
+        total += (FA__LOOP(_reduce__total))part;
     }
-    sum = FA__LOOP(_reduce_sum)(sum, team, place->shared); /* not divided yet: that may be infinite where no result is */
+    const float sum = FA__LOOP(_reduce_sum)((float)total, team, place->shared); /* not divided yet: that may be infinite where no result is */
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
         int count = FA__LOOP(_row_count)(&in, piece);

@@ -61,6 +61,10 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
     memcpy(to, from, bytes);
 }
 
+/* Additions to a sum one after the other, at most: what they give is added to what others gave. An addition loses up to half a unit in the last
+ * place of the sum, and where the first terms are by far the largest, this may be all of what it adds, every time. */
+#define FA__CPU_RUN 16
+
 /* Where x / (1 + exp(-x)) is as good as 0. */
 #define FA__SIGMOID_LOWEST (-87.0f)
 

@@ -11,21 +11,27 @@ FA__FN fa_team FA__RED(_team)(int threads) {
 }
 FA__FN fa_team FA__RED(_cluster)(int blocks) { return FA__RED(_team)(blocks); }
 
-/* Four vectors at a time, what is left one at a time: NEXT(chain, i) takes in the vector at i, FOLD joins two chains. */
-#define FA__REDUCE(FIRST, NEXT, FOLD)                                         \
-    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };                             \
-    FA__CPU_OP(vec) c0 = FA__CPU_OP(splat)(FIRST), c1 = c0, c2 = c0, c3 = c0; \
-    int i = 0;                                                                \
-    for (; i + 4 * FA__FLOATS <= count; i += 4 * FA__FLOATS) {                \
-        NEXT(c0, i)                                                           \
-        NEXT(c1, i + FA__FLOATS)                                              \
-        NEXT(c2, i + 2 * FA__FLOATS)                                          \
-        NEXT(c3, i + 3 * FA__FLOATS)                                          \
-    }                                                                         \
-    for (; i + FA__FLOATS <= count; i += FA__FLOATS) { NEXT(c0, i) }          \
-    FOLD(c0, c1)                                                              \
-    FOLD(c2, c3)                                                              \
-    FOLD(c0, c2)
+/* What the sums of a row's pieces are added in, and the factor that makes a sum relative to a base that is higher by -`down`: pieces may be so many
+ * that what rounding loses of a float with each of them is a lot together. */
+typedef double FA__RED(__total);
+FA__FN double FA__RED(__rebased)(float down, float scale_log2) { return down == 0.0f ? 1.0 : exp2((double)down * (double)scale_log2); }
+
+/* Four vectors at a time, what is left one at a time: NEXT(chain, i) takes in the vector at i, FOLD joins two chains. After a run they are joined to
+ * `all`. */
+#define FA__REDUCE_ROUND(NEXT) NEXT(c0, i) NEXT(c1, i + FA__FLOATS) NEXT(c2, i + 2 * FA__FLOATS) NEXT(c3, i + 3 * FA__FLOATS)
+#define FA__REDUCE_JOIN(FOLD) FOLD(c0, c1) FOLD(c2, c3) FOLD(c0, c2) FOLD(all, c0)
+#define FA__REDUCE(FIRST, NEXT, FOLD)                                                                            \
+    enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__ROUND = 4 * FA__FLOATS, FA__RUN = FA__CPU_RUN * FA__ROUND }; \
+    const FA__CPU_OP(vec) first = FA__CPU_OP(splat)(FIRST);                                                      \
+    FA__CPU_OP(vec) all = first, c0 = first, c1 = first, c2 = first, c3 = first;                                 \
+    int i = 0;                                                                                                   \
+    for (; i + FA__RUN <= count; c0 = c1 = c2 = c3 = first) {                                                    \
+        for (const int end = i + FA__RUN; i < end; i += FA__ROUND) { FA__REDUCE_ROUND(NEXT) }                    \
+        FA__REDUCE_JOIN(FOLD)                                                                                    \
+    }                                                                                                            \
+    for (; i + FA__ROUND <= count; i += FA__ROUND) { FA__REDUCE_ROUND(NEXT) }                                    \
+    for (; i + FA__FLOATS <= count; i += FA__FLOATS) { NEXT(c0, i) }                                             \
+    FA__REDUCE_JOIN(FOLD)
 
 #define FA__MAX_NEXT(c, at) c = FA__CPU_OP(max)(*(const FA__CPU_OP(any) *)(x + (at)), c);
 #define FA__MAX_FOLD(a, b) a = FA__CPU_OP(max)(a, b);
@@ -48,26 +54,26 @@ FA__FN float FA__RED(__join)(FA__CPU_OP(vec) v, const int largest) {
 
 FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {
     FA__REDUCE(start, FA__MAX_NEXT, FA__MAX_FOLD)
-    return FA__RED(__join)(c0, 1);
+    return FA__RED(__join)(all, 1);
 }
 FA__FN float FA__RED(_sum_of)(const float *x, int count) {
 #define FA__NEXT(c, at) c += *(const FA__CPU_OP(any) *)(x + (at));
     FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
 #undef FA__NEXT
-    return FA__RED(__join)(c0, 0);
+    return FA__RED(__join)(all, 0);
 }
 FA__FN float FA__RED(_dot_of)(const float *x, const float *y, int count) {
 #define FA__NEXT(c, at) c = FA__CPU_OP(fma)(*(const FA__CPU_OP(any) *)(x + (at)), *(const FA__CPU_OP(any) *)(y + (at)), c);
     FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
 #undef FA__NEXT
-    return FA__RED(__join)(c0, 0);
+    return FA__RED(__join)(all, 0);
 }
 FA__FN float FA__RED(_squares_of)(const float *x, int count, float center) {
     FA__CPU_OP(vec) centers = FA__CPU_OP(splat)(center);
 #define FA__NEXT(c, at) { FA__CPU_OP(vec) d = *(const FA__CPU_OP(any) *)(x + (at)) - centers; c = FA__CPU_OP(fma)(d, d, c); }
     FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
 #undef FA__NEXT
-    return FA__RED(__join)(c0, 0);
+    return FA__RED(__join)(all, 0);
 }
 #define FA__EXP(at) FA__CPU_OP(exp2)((*(const FA__CPU_OP(any) *)(x + (at)) - bases) * scales)
 FA__FN float FA__RED(_exp_to)(float *to, const float *x, int count, float base, float scale_log2) {
@@ -75,7 +81,7 @@ FA__FN float FA__RED(_exp_to)(float *to, const float *x, int count, float base, 
 #define FA__NEXT(c, at) { FA__CPU_OP(vec) e = FA__EXP(at); *(FA__CPU_OP(any) *)(to + (at)) = e; c += e; }
     FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
 #undef FA__NEXT
-    return FA__RED(__join)(c0, 0);
+    return FA__RED(__join)(all, 0);
 }
 FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2) {
     return FA__RED(_exp_to)(x, x, count, base, scale_log2);
@@ -85,7 +91,7 @@ FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float s
 #define FA__NEXT(c, at) c += FA__EXP(at);
     FA__REDUCE(0.0f, FA__NEXT, FA__SUM_FOLD)
 #undef FA__NEXT
-    return FA__RED(__join)(c0, 0);
+    return FA__RED(__join)(all, 0);
 }
 #define FA__EXP_TO
 #undef FA__EXP
@@ -93,6 +99,8 @@ FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float s
 #undef FA__MAX_FOLD
 #undef FA__SUM_FOLD
 #undef FA__REDUCE
+#undef FA__REDUCE_ROUND
+#undef FA__REDUCE_JOIN
 
 FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
     (void)team, (void)shared;
