@@ -33,11 +33,14 @@
 #define FA__DIRECTION _forward
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take turns in loading and storing. (That
- * clusters may take them costs 1 to 2 % where a block does. `_long`, below, is without: there it would be 4 %.) */
+/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take turns in loading and storing. Clusters
+ * may take longer ones, but not with two weights (layernorm): there 8,192 columns would be 2 to 4 % slower for it, and the kernel above has these. */
+#define FA__WIDE_CLUSTERS (FA__SUMS == 1)
 #define FA__VARIANT _wide
 #define FA_PIECES 8
+#if FA__WIDE_CLUSTERS
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
+#endif
 #define FA__MOST 256
 #define FA__RESIDENT 3
 #define FA__DIRECTION _forward_plain
@@ -177,7 +180,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
 #if FA__HEAVY
         {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES, 0, 1, 0},
 #endif
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1, 1},
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1, FA__WIDE_CLUSTERS},
         {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 16, 512, 0, 0, 0, 1, 1}
     };
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
@@ -252,6 +255,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__ADD_WARPS
 #undef FA__SWEEP_SCRATCH
 #undef FA__HEAVY
+#undef FA__WIDE_CLUSTERS
 #undef FA__LONG_BYTES
 #undef FA__PAIR_BYTES
 #undef FA__PAIR_BLOCK_BYTES
