@@ -18,15 +18,15 @@
 #define FA__EVEN 1
 #define FA__MOST_WARPS (FA__MOST / 32)
 #include <fa/kernel/rows_gpu_variant.h>
-#define FA__EVEN_KERNEL(direction) \
-    FA__KERNEL(direction, FA__MOST, FA__RESIDENT) \
-    FA__KERNEL_BODY({ \
-        __shared__ FA__LOOP(_reduce_shared) shared; \
-        FA__LOOP(_place) place = {&shared, NULL}; \
-        fa_team team = FA__EVEN_TEAM; \
-        FA__LOOP(_reduce__greet)(&team, &shared); \
+#define FA__EVEN_KERNEL(direction)                                                                         \
+    FA__KERNEL(direction, FA__MOST, FA__RESIDENT)                                                          \
+    FA__KERNEL_BODY({                                                                                      \
+        __shared__ FA__LOOP(_reduce_shared) shared;                                                        \
+        FA__LOOP(_place) place = {&shared, NULL};                                                          \
+        fa_team team = FA__EVEN_TEAM;                                                                      \
+        FA__LOOP(_reduce__greet)(&team, &shared);                                                          \
         const int64_t row = (int64_t)FA__EVEN_ROW * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits); \
-        FA__LOOP(direction)(&p, FA__LOOP(_ABREAST) * row, &team, &place); \
+        FA__LOOP(direction)(&p, FA__LOOP(_ABREAST) * row, &team, &place);                                  \
     })
 FA__EVEN_KERNEL(FA__DIRECTION)
 #undef FA__EVEN_KERNEL

@@ -80,16 +80,15 @@
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
 #include <fa/kernel/rows_gpu_variant.h>
 #define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared))}
-FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT)
-FA__KERNEL_BODY({
+FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
     fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
     FA__LOOP(_reduce__greet)(&team, place.shared);
     const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;
     int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;
-    for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams)
-        FA__LOOP(_forward)(&p, row + mine, &team, &place);
-}) FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
+    for (; row < p.rows.rows; row += (int64_t)(gridDim.x >> shift) * p.rows.teams) FA__LOOP(_forward)(&p, row + mine, &team, &place);
+})
+FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
     fa_team team = FA__LOOP(_reduce_team)(p.rows.threads);
     FA__LOOP(_backward)(&p, (int)blockIdx.x / p.sums.segments, (int)blockIdx.x % p.sums.segments, &team, &place);
@@ -112,8 +111,7 @@ FA__KERNEL_BODY({
 
 /* Adds the partial sums of columns: a lane has a column, and each warp some workers. */
 #define FA__ADD_WARPS 16
-    static __global__ void __launch_bounds__(32 * FA__ADD_WARPS)
-        FA__ROWS(_add_kernel)(const __grid_constant__ FA__PARAMS p) {
+static __global__ void __launch_bounds__(32 * FA__ADD_WARPS) FA__ROWS(_add_kernel)(const __grid_constant__ FA__PARAMS p) {
 #if !FA__HOST_PASS
     __shared__ float part[FA__ADD_WARPS][32];
     const int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5, which = (int)(blockIdx.x % FA__SUMS);
@@ -141,8 +139,8 @@ FA__KERNEL_BODY({
 FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.row_values_count = p->rstd ? 0 : 2;
-    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (const void *)FA__ROWS(_sweep_kernel_backward),
-                          (int)sizeof(FA__ELEMENT), p->plain, FA__SWEEP_SCRATCH, sizeof(FA__ROWS(_any_reduce_shared)));
+    return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (const void *)FA__ROWS(_sweep_kernel_backward), (int)sizeof(FA__ELEMENT), p->plain,
+                          FA__SWEEP_SCRATCH, sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
 /* Rows of any kind. */
@@ -163,9 +161,8 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         const void *kernel;
         int bytes, vector, most, plain; /* bytes of a thread; of a vector; threads of a team at most; only plain rows */
         int64_t least;                  /* bytes of a row at least */
-        int small,
-            abreast;  /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
-        int clusters; /* of blocks can have a row in common */
+        int small, abreast;             /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
+        int clusters;                   /* of blocks can share a row */
     } ways[] = {
 #if FA__HEAVY
         {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2, 0},
@@ -174,15 +171,13 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
 #if FA__HEAVY
         {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 64, 1, FA__PAIR_BLOCK_BYTES, 0, 2, 0},
 #endif
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1,
-         0}, /* within warps if that can be */
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1, 0}, /* within warps if that can be */
         {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0, 0, 1, 0},
 #if FA__HEAVY
         {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES, 0, 1, 0},
 #endif
         {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1, FA__WIDE_CLUSTERS},
-        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 16, 512, 0, 0, 0, 1, 1}
-    };
+        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 16, 512, 0, 0, 0, 1, 1}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
         if (row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
@@ -203,8 +198,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         const int64_t rows = (int64_t)ways[i].abreast * p->rows.teams; /* of a block */
         const int64_t blocks = (p->rows.rows + rows - 1) / rows * shared_by;
         if (blocks > FA__BLOCKS_MOST) break; /* of one row, repeated */
-        return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, shared_by, 0, p,
-                                 stream);
+        return fa__launch_blocks(name, ways[i].kernel, blocks, p->rows.threads * p->rows.teams, shared_by, 0, p, stream);
     }
     return FA__ROWS(__run_any)(p, name, stream);
 }
@@ -248,8 +242,8 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
         status = fa__launch_blocks(name, kernel, p->sums.workers * p->sums.segments * p->rows.blocks,
                                    p->rows.threads * p->rows.teams, p->rows.blocks, p->sums.shared_bytes, p, stream);
     if (status == FA_OK && p->sums.wanted)
-        status = fa__launch_blocks(name, (const void *)FA__ROWS(_add_kernel), (p->rows.cols + 31) / 32 * FA__SUMS,
-                                   32 * FA__ADD_WARPS, 1, 0, p, stream);
+        status = fa__launch_blocks(name, (const void *)FA__ROWS(_add_kernel), (p->rows.cols + 31) / 32 * FA__SUMS, 32 * FA__ADD_WARPS, 1, 0,
+                                   p, stream);
     return status;
 }
 #undef FA__ADD_WARPS

@@ -52,8 +52,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
 
     /* In iteration i row i of the team is finished, and row i + stages - 1 is started, in the stage that row i - 1 had. */
     FA__LOOP(_known) now, next;
-    const int turns = (int)((p.rows.rows - FA__LOOP(_worker)(&p) * p.rows.teams + step - 1) /
-                            step); /* the same for all teams of a block */
+    const int before = FA__LOOP(_worker)(&p) * p.rows.teams; /* rows of other workers */
+    const int turns = (int)((p.rows.rows - before + step - 1) / step); /* the same for all teams of a block */
     const int rows = FA__LOOP(_begin)(&p) + (int64_t)(turns - 1) * step < p.rows.rows ? turns : turns - 1;
     int here = 0;
     FA__LOOP(_peek)(&next, &p, FA__LOOP(_begin)(&p), 0 < rows);
@@ -77,8 +77,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         FA__LOOP(_peek)(&next, &p, own.row + step, i + 1 < rows);
         fa_sm80_copy_wait(stages - 1);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
-        team.blocks = p.rows.blocks,
-        team.threads = p.rows.threads * p.rows.blocks; /* as they are, but known to be constants */
+        team.blocks = p.rows.blocks; /* as it is, but known to be a constant; so is the next */
+        team.threads = p.rows.threads * p.rows.blocks;
 #endif
         FA__LOOP(_sum_up)(&now, &p, slot0 + here * stage_bytes, &team, shared, kept, sums, n, w);
         /* Addresses are recomputed: kept, they would take registers that are not there. */
@@ -103,8 +103,7 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     float4 *all = kept + threadIdx.x;
     fa_sm80_barrier();
     FA__UNROLL
-    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4)
-        all[i / 4 * (int)blockDim.x] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+    for (int i = 0; i < FA__SUMS * FA__HELD; i += 4) all[i / 4 * (int)blockDim.x] = make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
     fa_sm80_barrier();
     FA__ROLL
     for (int i = 4 * FA__LOOP(_mine)(&p); i < FA__SUMS * FA__HELD; i += 4 * p.rows.teams) {

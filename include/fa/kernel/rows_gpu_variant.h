@@ -15,11 +15,9 @@
 #else
 #define FA__CLUSTER_OF(block, p) ((block) >> fa_sm80_lowest_bit((uint32_t)(p).rows.blocks))
 #endif
-#define FA__BLOCKS_THAT_FIT(MOST, RESIDENT) \
-    ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
+#define FA__BLOCKS_THAT_FIT(MOST, RESIDENT) ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
 #define FA__KERNEL(direction, MOST, RESIDENT) \
-    static __global__ void __launch_bounds__(MOST, FA__BLOCKS_THAT_FIT(MOST, RESIDENT)) \
-        FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
+    static __global__ void __launch_bounds__(MOST, FA__BLOCKS_THAT_FIT(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)
 #if FA__HOST_PASS
 #define FA__KERNEL_BODY(...) { (void)p; }
 #else

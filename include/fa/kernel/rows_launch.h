@@ -118,8 +118,7 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
     const fa_status status = fa__rows_cluster(name, kernel, INT64_MAX, 1, &clusters);
     if (status != FA_OK) return status;
-    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned),
-            piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
+    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
     r->threads = FA__SLOT_THREADS;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {

@@ -12,9 +12,9 @@
 /* A multiprocessor has room for 512 threads with 128 registers each. Of each tensor of a row of whole vectors of 16
  * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if at least 9 of 10 threads
  * then have work, because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
- * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Rows of whole
- * vectors that a block cannot hold are shared by a cluster (86 to 97 %): two blocks of half the threads a multiprocessor, as long as a cluster
- * may have so many, since each waits for the others of its cluster in every row. Other long rows are cut into segments. */
+ * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Rows of whole vectors that a block cannot hold
+ * are shared by a cluster (77 to 99 %): two blocks of half the threads a multiprocessor, as long as a cluster may have so
+ * many, since each waits for the others of its cluster in every row. Other long rows are cut into segments. */
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
@@ -25,8 +25,7 @@
 #define FA__SWEEP_STAGES 4 /* at most */
 
 /* Rows of any kind (norm_any.h). */
-#define FA__ANY_VECTORS \
-    4 /* vectors of 16 bytes of a row that a thread of a forward has: few, so that many rows are in flight */
+#define FA__ANY_VECTORS 4      /* vectors of 16 bytes of a row that a thread of a forward has: few, so that many rows are in flight */
 #define FA__ANY_LANE_BLOCK 128 /* threads of a block whose teams are lanes */
 #define FA__ANY_RESIDENT 2     /* blocks of a backward that fit in a multiprocessor */
 #define FA__ANY_ROWS 8         /* that each of its teams takes, unless there are too few: its sums of columns are written and read once for them */
@@ -79,8 +78,8 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     r->blocks = 1;
     const int64_t row = fa__row_vectors(r->cols, element_bytes, 1);
     const int kept = (int)sizeof(float) * 16 / element_bytes; /* bytes for a vector's weights */
-    const int64_t warps = 32 * FA__SWEEP_EVEN;                /* vectors of one */
-    const int64_t held = FA__SWEEP_EVEN * FA__SWEEP_THREADS;  /* by a block */
+    const int64_t warps = 32 * FA__SWEEP_EVEN;               /* vectors of one */
+    const int64_t held = FA__SWEEP_EVEN * FA__SWEEP_THREADS; /* by a block */
     int blocks = 1;
     if (r->even && row > held) {
         const fa_status status = fa__rows_cluster(name, kernel, row, held / 2, &blocks);

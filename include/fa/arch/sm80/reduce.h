@@ -60,19 +60,17 @@ FA__FN void FA__RED(__greet)(fa_team *team, FA__RED(_shared) * shared) {
 typedef float FA__RED(__total);
 FA__FN float FA__RED(__rebased)(float down, float scale_log2) { return fa__exp2(down * scale_log2); }
 
-#define FA__REDUCE(FIRST, STEP, FOLD) \
-    float chain[FA__CHAINS]; \
-    FA__UNROLL \
-    for (int c = 0; c < FA__CHAINS; c++) chain[c] = FIRST; \
-    FA__UNROLL \
-    for (int i = 0; i < count; i++) { \
-        float *part = &chain[i % FA__CHAINS]; \
-        STEP \
-    } \
-    FA__UNROLL \
-    for (int c = 1; c < FA__CHAINS; c++) { \
-        FOLD \
-    } \
+#define FA__REDUCE(FIRST, STEP, FOLD)                                  \
+    float chain[FA__CHAINS];                                           \
+    FA__UNROLL                                                         \
+    for (int c = 0; c < FA__CHAINS; c++) chain[c] = FIRST;             \
+    FA__UNROLL                                                         \
+    for (int i = 0; i < count; i++) {                                  \
+        float *part = &chain[i % FA__CHAINS];                          \
+        STEP                                                           \
+    }                                                                  \
+    FA__UNROLL                                                         \
+    for (int c = 1; c < FA__CHAINS; c++) { FOLD }                      \
     return chain[0];
 
 FA__FN float FA__RED(_max_of)(const float *x, int count, float start) {
@@ -130,8 +128,8 @@ FA__FN float (*FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared))[FA__RE
     return shared->part[team->round & 1];
 }
 
-/* Sends a value to where a lane of each warp of a block looks: `lane` says which block. */
 #if FA__CLUSTERS
+/* Sends a value to its place in another block of the cluster. */
 FA__FN void FA__RED(__send)(float *to, float x, const fa_team *team, FA__RED(_shared) * shared, int block) {
     fa_sm90_send(fa_sm80_shared_address(to), x, fa_sm80_shared_address(&shared->sent[team->round & 1]), block);
 }
@@ -168,7 +166,7 @@ FA__FN void FA__RED(__publish)(float (*part)[FA__RED(_PARTS)], const float *x, i
     FA__RED(__meet)(team, shared, values);
 }
 /* The values that a lane collects: one, or several of a cluster. */
-#define FA__EACH_PART(i, team) \
+#define FA__EACH_PART(i, team)                                                                     \
     _Pragma("unroll 1") for (int i = (int)threadIdx.x & 31, more = 1; more && i < (team)->threads >> 5; \
                              i += 32, more = FA__CLUSTERS)
 FA__FN float FA__RED(__collect_max)(const float *parts, const fa_team *team) {
@@ -218,8 +216,7 @@ FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) *
         if (lane < 2 * team->blocks) FA__RED(__send)(&part[odd][team->thread >> 5], mine, team, shared, lane >> 1);
     } else
 #endif
-        if (lane < 2)
-        part[odd][warp] = mine;
+        if (lane < 2) part[odd][warp] = mine;
     FA__RED(__meet)(team, shared, 2);
     mine = 0.0f;
     FA__ROLL
@@ -241,8 +238,8 @@ FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, 
 /* Of the warps' moments, those of the team. Sums are taken of differences from the mean of the first warp that has numbers (of the
  * first of all, if N is `known`). With n numbers in that warp and N in all, N (mean - first mean)^2, which is subtracted in the end, is
  * at most N / n times what remains. `inverse` is 1 / N if that is `known`; else *count becomes N. */
-FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared,
-                                   const int known, float inverse) {
+FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
+                                   float inverse) {
     if (team->threads <= 32) return;
     float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
     const float mine[] = {*count, *mean, *squares};

@@ -1,12 +1,11 @@
 /* sm80/reduce_shared.h: the shared memory of sm80/reduce.h, whose size the host needs to know. */
-#if !defined(FA__MOST_WARPS)
-#define FA__MOST_WARPS 32 /* of a block */
+#if !defined(FA__MOST_WARPS) /* of a block */
+#define FA__MOST_WARPS 32
 #endif
 enum { FA__RED(_PARTS) = FA__MOST_WARPS * FA_BLOCKS }; /* warps of a cluster */
 #undef FA__MOST_WARPS
 typedef struct __align__(128) FA__RED(_shared) { /* what lies behind it is as well aligned */
-    float part[2][3][FA__RED(_PARTS)];           /* of up to three values; two halves take turns */
-    uint64_t sent[16]; /* two barriers that count what the blocks of a cluster send to them; and room, so that
+    float part[2][3][FA__RED(_PARTS)]; /* of up to three values; two halves take turns */
+    uint64_t sent[16];                 /* two barriers that count what the blocks of a cluster send to them; and room, so that
                                           what lies behind stays aligned to 128 bytes: copies into it are 5 % faster then */
-}
-FA__RED(_shared);
+} FA__RED(_shared);
