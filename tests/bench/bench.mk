@@ -206,7 +206,7 @@ bench-gpu-run: $(bench_gpu_so) $(BUILD)/bench/bench-gpu $(BUILD)/bench/plot
 # PyTorch brings what it needs of CUDA, and may find a GPU for which nothing of ours can be compiled.
 bench_device = $(if $(and $(NVCC),$(GPU)),,--device cpu)
 bench-compare: bench-needs-torch
-	$(PYTHON) tests/bench/compare.py $(bench_device) --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
+	$(PYTHON) tests/bench/compare.py $(bench_device) --grid $(GRID) --dims $(subst $(bench_space),$(bench_comma),$(strip $(BENCH_DIMS))) \
 	    --repeat $(BENCH_REPEAT) --json $(BUILD)/bench/compare.json --tsv $(BUILD)/bench/compare.tsv \
 	    --markdown $(BUILD)/bench/compare.md
 
@@ -222,5 +222,5 @@ bench-rows-gpu-run: $(bench_rows_gpu_so) $(BUILD)/bench/rows-gpu/rows
 	$(BUILD)/bench/rows-gpu/rows $(call bench_rows_results,rows-gpu) $(bench_rows_gpu_so)
 
 bench-rows-compare: bench-needs-torch
-	$(PYTHON) tests/bench/compare_rows.py $(bench_device) --kernels $(subst $(bench_space),$(bench_comma),$(strip $(bench_rows))) \
+	$(PYTHON) tests/bench/compare_rows.py $(bench_device) --grid $(GRID) --kernels $(subst $(bench_space),$(bench_comma),$(strip $(bench_rows))) \
 	    $(call bench_rows_results,rows-compare)

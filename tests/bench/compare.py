@@ -536,6 +536,7 @@ def options():
         "--dtype", help="fp32, tf32, bf16, fp16, several with commas; default bf16 (GPU), fp32,bf16,fp16 (CPU)"
     )
     parser.add_argument("--dims", type=wholes, default="64,128,256", help="head dimensions; default %(default)s")
+    parser.add_argument("--grid", choices=["default", "full"], default="default", help="full: a CPU has a GPU's shapes, too")
     parser.add_argument("--seqlens", type=wholes, help="default 512 to 16384 in powers of two (GPU), 512,2048 (CPU)")
     parser.add_argument(
         "--variants", default="full,causal", help=f"several with commas of {', '.join(VARIANTS)}; or all; default %(default)s"
@@ -585,9 +586,10 @@ def options():
     o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
     gpu = o.device == "cuda"
     o.dtype = o.dtype or (["bf16"] if gpu else ["fp32", "bf16", "fp16"])
-    o.seqlens = o.seqlens or ([512, 1024, 2048, 4096, 8192, 16384] if gpu else [512, 2048])
-    o.tokens = o.tokens or (16384 if gpu else 4096)
-    o.width = o.width or (2048 if gpu else 512)
+    full = gpu or o.grid == "full"
+    o.seqlens = o.seqlens or ([512, 1024, 2048, 4096, 8192, 16384] if full else [512, 2048])
+    o.tokens = o.tokens or (16384 if full else 4096)
+    o.width = o.width or (2048 if full else 512)
     return o
 
 

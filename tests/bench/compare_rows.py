@@ -399,6 +399,7 @@ def options():
     parser.add_argument("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
     parser.add_argument("--kernels", default=",".join(KERNELS), help=f"several with commas of {', '.join(KERNELS)}; default: all")
     parser.add_argument("--dtype", help="fp32, bf16, fp16, several with commas; default bf16 (GPU), fp32,bf16,fp16 (CPU)")
+    parser.add_argument("--grid", choices=["default", "full"], default="default", help="full: a CPU has a GPU's number of elements, too")
     parser.add_argument("--columns", type=wholes, help="default: the kernel's own list, and 1024 columns of 4,096 rows")
     parser.add_argument("--elements", type=whole, help="of a matrix; default 2^28 (GPU), 2^24 (CPU)")
     parser.add_argument("--configs", default="default", help="experiments, such as default,xNAME (see bench.mk); default: default")
@@ -420,7 +421,7 @@ def options():
     o.device = o.device or ("cuda" if torch.cuda.is_available() else "cpu")
     gpu = o.device == "cuda"
     o.dtype = o.dtype or (["bf16"] if gpu else ["fp32", "bf16", "fp16"])
-    o.elements = o.elements or (1 << 28 if gpu else 1 << 24)
+    o.elements = o.elements or (1 << 28 if gpu or o.grid == "full" else 1 << 24)
     return o
 
 
