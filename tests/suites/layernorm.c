@@ -841,6 +841,8 @@ int main(void) {
     streams(&kinds[0], full(6, 1000), "n_f32, 1000 columns: ", 1, &r), streams(&kinds[5], full(6, 1000), "r_bf16, 1000 columns: ", 1, &r);
 #if !defined(TEST_SIMULATOR) /* it would take minutes */
     streams(&kinds[0], full(6, 300000), "n_f32, 300000 columns: ", 1, &r), streams(&kinds[5], full(6, 300000), "r_bf16, 300000 columns: ", 1, &r);
+    streams(&kinds[2], full(6, 18432), "n_bf16, 18432 columns: ", 1, &r), streams(&kinds[3], full(6, 65536), "r_f32, 65536 columns: ", 1, &r); /* clusters */
+    for (int i = 0; i < KINDS; i++) determinism(&kinds[i], 40000, &r);
     for (int i = 0; i < KINDS; i += 2) determinism(&kinds[i], 400001, &r); /* more than a cluster holds */
     for (int64_t cols = 64; cols <= 65536; cols *= 4) many_rows(&kinds[2], cols), many_rows(&kinds[3], cols);
     for (int i = 1; i < KINDS; i += 3) large(&kinds[i], 768, &r), large(&kinds[i], 1024, &r), large(&kinds[i], 8192, &r);

@@ -150,7 +150,7 @@ FA__CALLED fa_status fa__most_clusters(const char *name, const void *kernel, int
     cudaError_t error = fa__shape_of(&shape, kernel, clustered, threads, clustered, shared_bytes, NULL);
     if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&count, kernel, &shape.config);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the room for clusters");
-    *clusters = count > 1 ? count : 1;
+    *clusters = count;
     return FA_OK;
 }
 

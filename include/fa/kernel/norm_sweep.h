@@ -102,7 +102,12 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
         wn_sum += FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
     }
     k->w = w_sum, k->wn = wn_sum;
-    FA__LOOP(_reduce_sum2)(&k->w, &k->wn, team, shared);
+    if (team->threads <= 32) {
+        if (FA__CENTERED) k->w = FA__LOOP(_reduce_lanes_sum)(k->w, team);
+        k->wn = FA__LOOP(_reduce_lanes_sum)(k->wn, team);
+    } else {
+        FA__LOOP(_reduce_sum2)(&k->w, &k->wn, team, shared);
+    }
     k->w *= p->inverse_cols, k->wn *= p->inverse_cols;
 }
 

@@ -52,7 +52,8 @@ typedef struct fa__sums {
     int64_t length;   /* columns of a segment */
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
     int whole;        /* rows are of whole vectors, and not cut (GPU) */
-    int weights_bytes; /* of shared memory in a block for weights of columns (GPU) */
+    int scratch_bytes; /* of shared memory in a block for reductions (GPU) */
+    int weights_bytes; /* the same for weights of columns (GPU) */
     size_t shared_bytes; /* of shared memory in a block (GPU) */
     int stages;       /* rows that a team has in shared memory, with those that are read ahead (GPU) */
     float *row_values; /* (row_values_count, rows), in the workspace: what is found out about whole rows before (GPU) */

@@ -4,10 +4,10 @@
  *
  * A block has 1 KB of y or more, so that there are never more blocks than a launch may have (2^31, for 2 TB): no loop over rows. */
 #if defined(FA_BLOCKS) && !(defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
-#define FA__EVEN_TEAM \
-    (p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks))
+#define FA__EVEN_TEAM FA__TEAM_OF(p)
 #define FA__EVEN_ROW FA__CLUSTER_OF(blockIdx.x, p)
 #else
+#undef FA_BLOCKS /* no room for the sums of clusters in code for GPUs without these */
 #define FA__EVEN_TEAM FA__LOOP(_reduce_team)(p.rows.threads)
 #define FA__EVEN_ROW blockIdx.x
 #endif

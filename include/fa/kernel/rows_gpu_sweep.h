@@ -24,7 +24,7 @@
 #define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows that are more than plain. */
+/* Rows that are more than plain, and layernorm's plain ones that a block cannot hold. */
 #define FA__VARIANT _mixed
 #define FA_PIECES 4
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
@@ -82,7 +82,7 @@
 #define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared))}
 FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
     FA__LOOP(_place) place = FA__ANY_PLACE;
-    fa_team team = p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
+    fa_team team = FA__TEAM_OF(p);
     FA__LOOP(_reduce__greet)(&team, place.shared);
     const int shift = fa_sm80_lowest_bit((uint32_t)p.rows.blocks), mine = (int)threadIdx.x >> p.rows.team_bits;
     int64_t row = (int64_t)(blockIdx.x >> shift) * p.rows.teams;
@@ -106,8 +106,6 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, FA__ANY_RESIDENT) FA__KERNEL_BODY({
 #define FA__VARIANT _sweep_fast
 #define FA__PIECES FA__SWEEP_FAST
 #include <fa/kernel/rows_gpu_sweep_kernel.h>
-
-#define FA__SWEEP_SCRATCH sizeof(FA__ROWS(_sweep_reduce_shared))
 
 /* Adds the partial sums of columns: a lane has a column, and each warp some workers. */
 #define FA__ADD_WARPS 16
@@ -140,7 +138,8 @@ FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.row_values_count = p->rstd ? 0 : 2;
     return fa__rows_sweep(&p->rows, &p->sums, FA__ROWS_CALL(1), (const void *)FA__ROWS(_sweep_kernel_backward), (int)sizeof(FA__ELEMENT), p->plain,
-                          FA__SWEEP_SCRATCH, sizeof(FA__ROWS(_any_reduce_shared)));
+                          offsetof(FA__ROWS(_sweep_reduce_shared), part[FA__SWEEP_THREADS / 32]), sizeof(FA__ROWS(_sweep_reduce_shared)),
+                          sizeof(FA__ROWS(_any_reduce_shared)));
 }
 
 /* Rows of any kind. */
@@ -247,13 +246,14 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
     return status;
 }
 #undef FA__ADD_WARPS
-#undef FA__SWEEP_SCRATCH
 #undef FA__HEAVY
 #undef FA__WIDE_CLUSTERS
 #undef FA__LONG_BYTES
 #undef FA__PAIR_BYTES
 #undef FA__PAIR_BLOCK_BYTES
 #undef FA__RESIDENT_THREADS
+#undef FA__CLUSTER_OF
+#undef FA__TEAM_OF
 #undef FA__BLOCKS_THAT_FIT
 #undef FA__KERNEL
 #undef FA__KERNEL_BODY

@@ -7,6 +7,7 @@
 #define FA_PIECES FA__PIECES
 #define FA_WHOLE 2
 #define FA__EVEN 1
+#define FA__MOST_WARPS (FA__SWEEP_THREADS / 32)
 #include <fa/kernel/rows_gpu_variant.h>
 
 #if !FA__HOST_PASS
@@ -32,10 +33,9 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH), FA__HELD = FA__PIECES * FA__LENGTH };
     float sums[FA__SUMS * FA__HELD], n[FA__HELD], w[FA__HELD];
     FA__LOOP(_reduce_shared) *shared = (FA__LOOP(_reduce_shared) *)fa__shared;
-    float4 *kept = (float4 *)(shared + 1);
+    float4 *kept = (float4 *)(fa__shared + p.sums.scratch_bytes);
     unsigned char *slot0 = (unsigned char *)kept + p.sums.weights_bytes;
-    fa_team team =
-        p.rows.threads <= 32 ? FA__LOOP(_reduce_team)(p.rows.threads) : FA__LOOP(_reduce_cluster)(p.rows.blocks);
+    fa_team team = FA__TEAM_OF(p);
     FA__LOOP(_reduce__greet)(&team, shared);
     const int stages = p.sums.stages, stage_bytes = p.rows.tensors * p.rows.slot_bytes;
     const int cols = (int)p.rows.cols, step = (int)p.sums.workers * p.rows.teams;

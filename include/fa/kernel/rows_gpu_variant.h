@@ -9,12 +9,14 @@
 #else
 #define FA__RESIDENT_THREADS 2048
 #endif
-/* The number of a block's cluster, of p.rows.blocks, a power of two. In code for GPUs without clusters that is known to be 1. */
+/* The number of a block's cluster, of p.rows.blocks, a power of two, known to be 1 in code for GPUs without clusters; and a team of lanes, a
+ * block, or a cluster. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define FA__CLUSTER_OF(block, p) (block)
 #else
 #define FA__CLUSTER_OF(block, p) ((block) >> fa_sm80_lowest_bit((uint32_t)(p).rows.blocks))
 #endif
+#define FA__TEAM_OF(p) ((p).rows.threads <= 32 ? FA__LOOP(_reduce_team)((p).rows.threads) : FA__LOOP(_reduce_cluster)((p).rows.blocks))
 #define FA__BLOCKS_THAT_FIT(MOST, RESIDENT) ((RESIDENT) * (MOST) > FA__RESIDENT_THREADS ? FA__RESIDENT_THREADS / (MOST) : (RESIDENT))
 #define FA__KERNEL(direction, MOST, RESIDENT) \
     static __global__ void __launch_bounds__(MOST, FA__BLOCKS_THAT_FIT(MOST, RESIDENT)) FA__LOOP(_kernel##direction)(const __grid_constant__ FA__PARAMS p)

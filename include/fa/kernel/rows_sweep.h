@@ -63,10 +63,11 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
     if (s->workers < 1) s->workers = 1;
     if (s->workers > teams) s->workers = teams;
 }
-/* `plain`: there is one result, without dropout; `scratch`: bytes of shared memory that a sweep of even rows needs besides rows and weights;
- * `any_scratch`: what that of rows of any kind needs besides rows. */
+/* `plain`: there is one result, without dropout; `kernel`: the sweep of FA__SWEEP_EVEN vectors, the only one of clusters; `block_scratch` and
+ * `cluster_scratch`: bytes of shared memory that it needs by itself and there, besides rows and weights; `any_scratch`: what a sweep of rows of any kind needs
+ * besides rows. */
 FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, const void *kernel, int element_bytes,
-                                    int plain, size_t scratch, size_t any_scratch) {
+                                    int plain, size_t block_scratch, size_t cluster_scratch, size_t any_scratch) {
     int device, most, all, processors;
     cudaError_t error = fa__most_shared(&device, &most);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
@@ -85,6 +86,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         const fa_status status = fa__rows_cluster(name, kernel, row, held / 2, &blocks);
         if (status != FA_OK) return status;
     }
+    size_t scratch = blocks > 1 ? cluster_scratch : block_scratch;
     const int64_t share = (row + blocks - 1) / blocks;
     const size_t even_bytes =
         (size_t)((share + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
@@ -120,6 +122,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     }
     fa__rows_teams(r, (share + s->pieces - 1) / s->pieces, FA__SWEEP_LANE_BLOCK);
     r->blocks = blocks;
+    s->scratch_bytes = (int)scratch;
     const int threads = r->threads * r->teams;
     r->slot_bytes = threads * s->pieces * 16;
     s->weights_bytes = threads * s->pieces * kept;
@@ -137,8 +140,12 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     if (resident < 1) resident = 1;
     int64_t workers = processors * resident;
     if (blocks > 1) {
-        fa_status status = fa__most_clusters(name, kernel, threads, blocks, s->shared_bytes, &workers);
+        const fa_status status = fa__most_clusters(name, kernel, threads, blocks, s->shared_bytes, &workers);
         if (status != FA_OK) return status;
+        if (workers == 0) { /* a part of a GPU without room for one: by segments */
+            r->even = 0;
+            return fa__rows_sweep(r, s, name, kernel, element_bytes, plain, block_scratch, cluster_scratch, any_scratch);
+        }
     }
     fa__rows_workers(s, r, workers);
     return FA_OK;

@@ -61,7 +61,7 @@ static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t byte
     memcpy(to, from, bytes);
 }
 
-/* Additions to a sum one after the other, at most: what they give is added to what others gave. An addition loses up to half a unit in the last
+/* Additions to a sum one after the other, or a few more: what they give is added to what others gave. An addition loses up to half a unit in the last
  * place of the sum, and where the first terms are by far the largest, this may be all of what it adds, every time. */
 #define FA__CPU_RUN 16
 

@@ -25,7 +25,7 @@ FA__FN double FA__RED(__rebased)(float down, float scale_log2) { return down == 
     const FA__CPU_OP(vec) first = FA__CPU_OP(splat)(FIRST);                                                      \
     FA__CPU_OP(vec) all = first, c0 = first, c1 = first, c2 = first, c3 = first;                                 \
     int i = 0;                                                                                                   \
-    for (; i + FA__RUN <= count; c0 = c1 = c2 = c3 = first) {                                                    \
+    for (; count - i >= FA__RUN; c0 = c1 = c2 = c3 = first) {                                                    \
         for (const int end = i + FA__RUN; i < end; i += FA__ROUND) { FA__REDUCE_ROUND(NEXT) }                    \
         FA__REDUCE_JOIN(FOLD)                                                                                    \
     }                                                                                                            \

@@ -113,9 +113,11 @@ FA__FN float FA__RED(__exp_near)(float *to, const float *x, int count, float bas
 
 /* ---- warps and blocks ---- */
 
+/* The values of a warp: [0] is the half that a pointer to them points to. */
+typedef float FA__RED(__values)[2][3];
 /* The half of the shared memory whose turn it is: nobody reads it any more, because all have sent their part of the
  * reduction in the other half, after they had read this one. */
-FA__FN float (*FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared))[FA__RED(_PARTS)] {
+FA__FN FA__RED(__values) * FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared) {
 #if FA__CLUSTERS
     if (team->round & FA__UNMET) {
         FA__RED(__greet)(team, shared);
@@ -125,18 +127,17 @@ FA__FN float (*FA__RED(__turn)(fa_team *team, FA__RED(_shared) * shared))[FA__RE
     if (team->blocks > 1) fa_sm80_warp_barrier(); /* what each lane has read comes before what the others send now: exchanges order no memory */
 #endif
     team->round++;
-    return shared->part[team->round & 1];
+    return (FA__RED(__values) *)shared->part[0][team->round & 1];
 }
 
 #if FA__CLUSTERS
-/* Sends a value to its place in another block of the cluster. */
+/* Sends a value to its place in a block of the cluster, which may be its own. */
 FA__FN void FA__RED(__send)(float *to, float x, const fa_team *team, FA__RED(_shared) * shared, int block) {
     fa_sm90_send(fa_sm80_shared_address(to), x, fa_sm80_shared_address(&shared->sent[team->round & 1]), block);
 }
 #endif
-/* Puts a warp's values where every warp of the team will look: in a cluster, into each block's shared memory, where their bytes are counted
- * (a barrier of the cluster orders all memory, and took more of the time of long rows the more blocks shared one). Returns when all have
- * done so. In a cluster these are all that a block is sent: after its last reduction it may end before the others do. */
+/* Returns when all have published so many values. In a cluster these are all that a block is sent: after its last reduction it may end
+ * before the others do. */
 FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int values) {
 #if FA__CLUSTERS
     if (team->blocks > 1) {
@@ -149,19 +150,20 @@ FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int 
     (void)team, (void)shared, (void)values;
     fa_sm80_barrier();
 }
-FA__FN void FA__RED(__publish)(float (*part)[FA__RED(_PARTS)], const float *x, int values, const fa_team *team,
-                               FA__RED(_shared) * shared) {
-    const int lane = (int)threadIdx.x & 31;
+/* Puts a warp's values where every warp of the team will look, and waits for all others': in a cluster, into each block's shared memory, where
+ * their bytes are counted. (A barrier of the cluster orders all memory, and took more of the time of long rows the more blocks shared one.) */
+FA__FN void FA__RED(__publish)(FA__RED(__values) * part, const float *x, int values, const fa_team *team, FA__RED(_shared) * shared) {
+    const int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
+    FA__UNROLL
+    for (int i = 0; i < values; i++) {
 #if FA__CLUSTERS
-    if (team->blocks > 1) {
-        FA__UNROLL
-        for (int i = 0; i < values; i++)
-            if (lane < team->blocks) FA__RED(__send)(&part[i][team->thread >> 5], x[i], team, shared, lane);
-    } else
+        if (team->blocks > 1) {
+            float *to = &part[team->block * ((int)blockDim.x >> 5) + warp][0][i];
+            if (lane < team->blocks) FA__RED(__send)(to, x[i], team, shared, lane);
+            continue;
+        }
 #endif
-        if (lane == 0) {
-        FA__UNROLL
-        for (int i = 0; i < values; i++) part[i][(int)threadIdx.x >> 5] = x[i];
+        if (lane == 0) part[warp][0][i] = x[i];
     }
     FA__RED(__meet)(team, shared, values);
 }
@@ -169,26 +171,26 @@ FA__FN void FA__RED(__publish)(float (*part)[FA__RED(_PARTS)], const float *x, i
 #define FA__EACH_PART(i, team)                                                                     \
     _Pragma("unroll 1") for (int i = (int)threadIdx.x & 31, more = 1; more && i < (team)->threads >> 5; \
                              i += 32, more = FA__CLUSTERS)
-FA__FN float FA__RED(__collect_max)(const float *parts, const fa_team *team) {
+FA__FN float FA__RED(__collect_max)(const FA__RED(__values) * part, const fa_team *team) {
     float x = -INFINITY;
-    FA__EACH_PART(i, team) x = fa__maxf(parts[i], x);
+    FA__EACH_PART(i, team) x = fa__maxf(part[i][0][0], x);
     return fa_sm80_row_max(x, 32);
 }
 
 FA__FN float FA__RED(_max)(float x, fa_team *team, FA__RED(_shared) * shared) {
     x = fa_sm80_row_max(x, team->threads);
     if (team->threads <= 32) return x;
-    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__values) *part = FA__RED(__turn)(team, shared);
     FA__RED(__publish)(part, &x, 1, team, shared);
-    return FA__RED(__collect_max)(part[0], team);
+    return FA__RED(__collect_max)(part, team);
 }
 FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
     x = fa_sm80_row_sum(x, team->threads);
     if (team->threads <= 32) return x;
-    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__values) *part = FA__RED(__turn)(team, shared);
     FA__RED(__publish)(part, &x, 1, team, shared);
     x = 0.0f;
-    FA__EACH_PART(i, team) x += part[0][i];
+    FA__EACH_PART(i, team) x += part[i][0][0];
     return fa_sm80_row_sum(x, 32);
 }
 /* The sum over the lanes of a warp that are in the caller's team. */
@@ -200,27 +202,32 @@ FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     }
     return x;
 }
+/* In a loop: few teams within warps need two sums, and they are in no hurry. */
+FA__FN void FA__RED(__lanes_sum2)(float *x, float *y, int lanes) {
+    FA__ROLL
+    for (int step = 1; step < lanes; step *= 2) *x += fa_sm80_shuffle_f32(*x, step), *y += fa_sm80_shuffle_f32(*y, step);
+}
 /* Even lanes add up the one, odd lanes the other: half the exchanges. */
 FA__FN void FA__RED(_sum2)(float *a, float *b, fa_team *team, FA__RED(_shared) * shared) {
     const int lane = (int)threadIdx.x & 31, odd = lane & 1, warp = (int)threadIdx.x >> 5;
     if (team->threads <= 32) {
-        *a = FA__RED(_lanes_sum)(*a, team), *b = FA__RED(_lanes_sum)(*b, team);
+        FA__RED(__lanes_sum2)(a, b, team->threads);
         return;
     }
-    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__values) *part = FA__RED(__turn)(team, shared);
     float mine = (odd ? *b : *a) + fa_sm80_shuffle_f32(odd ? *a : *b, 1);
     FA__UNROLL
     for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
 #if FA__CLUSTERS
     if (team->blocks > 1) {
-        if (lane < 2 * team->blocks) FA__RED(__send)(&part[odd][team->thread >> 5], mine, team, shared, lane >> 1);
+        if (lane < 2 * team->blocks) FA__RED(__send)(&part[team->thread >> 5][0][odd], mine, team, shared, lane >> 1);
     } else
 #endif
-        if (lane < 2) part[odd][warp] = mine;
+        if (lane < 2) part[warp][0][odd] = mine;
     FA__RED(__meet)(team, shared, 2);
     mine = 0.0f;
     FA__ROLL
-    for (int i = lane >> 1; i < team->threads >> 5; i += 16) mine += part[odd][i];
+    for (int i = lane >> 1; i < team->threads >> 5; i += 16) mine += part[i][0][odd];
     FA__UNROLL
     for (int step = 2; step < 32; step *= 2) mine += fa_sm80_shuffle_f32(mine, step);
     const float other = fa_sm80_shuffle_f32(mine, 1);
@@ -241,17 +248,17 @@ FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, 
 FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
                                    float inverse) {
     if (team->threads <= 32) return;
-    float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+    FA__RED(__values) *part = FA__RED(__turn)(team, shared);
     const float mine[] = {*count, *mean, *squares};
     FA__RED(__publish)(part, mine, 3, team, shared);
     int of = 0;
     FA__ROLL
-    while (!known && of + 1 < team->threads >> 5 && !(part[0][of] > 0.0f)) of++;
-    float first = part[1][of], total = 0.0f, sum = 0.0f, q = 0.0f;
+    while (!known && of + 1 < team->threads >> 5 && !(part[of][0][0] > 0.0f)) of++;
+    float first = part[of][0][1], total = 0.0f, sum = 0.0f, q = 0.0f;
     if (!(fabsf(first) < INFINITY)) first = 0.0f; /* the mean is infinite, not NaN, if a number is */
     FA__EACH_PART(i, team) {
-        float n = part[0][i], off = n > 0.0f ? part[1][i] - first : 0.0f;
-        total += n, sum += n * off, q += fmaf(n * off, off, part[2][i]);
+        float n = part[i][0][0], off = n > 0.0f ? part[i][0][1] - first : 0.0f;
+        total += n, sum += n * off, q += fmaf(n * off, off, part[i][0][2]);
     }
     float off;
     if (known) {
@@ -286,12 +293,12 @@ FA__FN void FA__RED(_softmax)(float *max, float *sum, float scale_log2, fa_team 
     float own = *max, largest = fa_sm80_row_max(own, team->threads);
     float total = fa_sm80_row_sum(*sum * FA__RED(__weight)(own, largest, scale_log2), team->threads);
     if (team->threads > 32) {
-        float(*part)[FA__RED(_PARTS)] = FA__RED(__turn)(team, shared);
+        FA__RED(__values) *part = FA__RED(__turn)(team, shared);
         const float mine[] = {largest, total};
         FA__RED(__publish)(part, mine, 2, team, shared);
-        largest = FA__RED(__collect_max)(part[0], team);
+        largest = FA__RED(__collect_max)(part, team);
         total = 0.0f;
-        FA__EACH_PART(i, team) total += part[1][i] * FA__RED(__weight)(part[0][i], largest, scale_log2);
+        FA__EACH_PART(i, team) total += part[i][0][1] * FA__RED(__weight)(part[i][0][0], largest, scale_log2);
         total = fa_sm80_row_sum(total, 32);
     }
     *max = largest;

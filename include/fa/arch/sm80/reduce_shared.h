@@ -5,7 +5,7 @@
 enum { FA__RED(_PARTS) = FA__MOST_WARPS * FA_BLOCKS }; /* warps of a cluster */
 #undef FA__MOST_WARPS
 typedef struct __align__(128) FA__RED(_shared) { /* what lies behind it is as well aligned */
-    float part[2][3][FA__RED(_PARTS)]; /* of up to three values; two halves take turns */
-    uint64_t sent[16];                 /* two barriers that count what the blocks of a cluster send to them; and room, so that
-                                          what lies behind stays aligned to 128 bytes: copies into it are 5 % faster then */
+    uint64_t sent[16]; /* two barriers that count what the blocks of a cluster send to them; and room, so that what lies behind stays aligned
+                          to 128 bytes: copies into it are 5 % faster then */
+    float part[FA__RED(_PARTS)][2][3]; /* of a warp, in two halves that take turns, up to three values: a block by itself uses only the beginning */
 } FA__RED(_shared);
