@@ -239,6 +239,18 @@ static void special(const kind *k, int64_t cols, int log_, rng *r) {
     delete_task(&p);
 }
 
+/* The forward of a task by each instruction set. */
+static void forward_by_each(task *p, const char *what) {
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        matrix_upload(&p->m[X]);
+        must(p->k->forward(&p->args, 0));
+        matrix_download(&p->m[Y]);
+        double worst = forward_error(p);
+        tap_ok(worst <= 1, "%s, %s, %lld columns: %s (%.2f of what is allowed)", p->k->name, isa, (long long)p->s.cols, what, worst);
+    }
+}
+
 /* One number behind many that are much smaller. */
 static void lonely(const kind *k, int64_t cols, rng *r) {
     form s = plain(36, cols);
@@ -248,14 +260,7 @@ static void lonely(const kind *k, int64_t cols, rng *r) {
         matrix_set(&p.m[X], i, i % 18 < 9 ? cols - 2 : cols * 7 / 8, lonely_height(i));
         for (int64_t j = 0; i >= 18 && j < cols; j++) matrix_set(&p.m[X], i, j, matrix_get(&p.m[X], i, j) - 400);
     }
-    const char *isa;
-    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
-        matrix_upload(&p.m[X]);
-        must(k->forward(&p.args, 0));
-        matrix_download(&p.m[Y]);
-        double worst = forward_error(&p);
-        tap_ok(worst <= 1, "%s, %s, %lld columns: a lonely large number (%.2f of what is allowed)", k->name, isa, (long long)cols, worst);
-    }
+    forward_by_each(&p, "a lonely large number");
     delete_task(&p);
 }
 
@@ -295,17 +300,10 @@ static void top_heavy(const kind *k, int64_t cols, int log_, rng *r) {
 /* A sum that is made relative to a larger element again and again. */
 static void rising(const kind *k, int64_t cols, rng *r) {
     form s = plain(1, cols);
-    const char *isa;
     s.log = 1;
     task p = new_task(k, &s, r);
     for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[X], 0, j, rising_by(j));
-    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
-        matrix_upload(&p.m[X]);
-        must(k->forward(&p.args, 0));
-        matrix_download(&p.m[Y]);
-        double error = forward_error(&p);
-        tap_ok(error <= 1, "%s, %s, %lld columns: elements that rise slowly (%.2f of what is allowed)", k->name, isa, (long long)cols, error);
-    }
+    forward_by_each(&p, "elements that rise slowly");
     delete_task(&p);
 }
 
