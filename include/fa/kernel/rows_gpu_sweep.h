@@ -210,7 +210,7 @@ FA__CALLED fa_status FA__ROWS(__run_statistics)(FA__PARAMS *p, fa_stream stream)
     forward.x = p->sum;
     forward.residual.data = forward.sum.data = forward.y.data = NULL;
     forward.gamma = NULL;
-    forward.dropout.threshold = 0;
+    forward.dropout = fa_dropout_of(0.0f, 0, 0); /* its scale, too: kernels of more than plain rows multiply by it */
     forward.plain = 1;
     return FA__ROWS(__run_forward)(&forward, FA__ROWS_CALL(1), stream);
 }
@@ -221,7 +221,7 @@ FA__CALLED fa_status FA__ROWS(__run_first_pass)(const FA__PARAMS *p, fa_stream s
     first.x = p->sum;
     first.residual = p->d_y;
     first.sum.data = first.y.data = NULL;
-    first.dropout.threshold = 0;
+    first.dropout = fa_dropout_of(0.0f, 0, 0);
     first.first_pass = 1;
     fa__rows_policy(&first.rows, (int)sizeof(FA__ELEMENT), 1); /* by the sweep */
     return FA__ROWS(__run_any)(&first, FA__ROWS_CALL(1), stream);
