@@ -83,8 +83,7 @@ suite() {
     contracts) compiled "$1" contracts tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
     simulated_forward | simulated90_forward) on_simulator "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     simulated_contracts | simulated90_contracts) on_simulator "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
-    simulated90_order) on_simulator "$1" "$2" tests/suites/order.c ;;
-    simulated_*) on_simulator "$1" "$2" "tests/suites/${2#simulated_}.c" ;;
+    simulated*) on_simulator "$1" "$2" "tests/suites/${2#simulated*_}.c" ;;
     gpu | plain) on_gpu "$1" "$2" "$M/forward_instances.c" "$M/gpu_forward.o" ;;
     gpu_sm90) on_gpu "$1" "$2" tests/suites/sm90.c "$M/gpu_products.c" ;;
     gpu_contracts | plain_contracts) on_gpu "$1" "$2" tests/suites/contracts.c tests/suites/contracts_elsewhere.c ;;
@@ -140,6 +139,10 @@ if [ "$1" = --one ]; then
         case $suites in gpu*)
             if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
                 suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
+                            case $file in # what clusters do, is shown by the other one
+                philox.h | arch/sm80/row* | kernel/segments.h) ;;
+                reduce.h | arch/*/reduce* | arch/sm90/cluster.h | kernel/gpu.h | kernel/norm* | kernel/rows_* | kernel/*_rows.h) suites="$suites $(for suite in $suites; do case $suite in simulated_layernorm | simulated_row_softmax | simulated_cross_entropy) echo simulated90_${suite#simulated_} ;; esac; done)" ;;
+                esac
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
         esac
         schedule=$file

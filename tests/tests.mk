@@ -5,7 +5,7 @@
 # SAMPLE=n     combinations drawn at random from the seed, besides the table (default 6)
 # FA_PROVE=0   plain summary, also where prove is found
 # FA_FULL=1    compiles every instance for every GPU architecture (default: each for one, a third of them on fewer than four cores), and runs
-#              both simulated GPUs on all that is simulated (default: each on a half, and of kernels of rows on fewer than four cores a half)
+#              both simulated GPUs on all that is simulated (default: each on a half, and kernels of rows on one, on fewer than four cores a half of them)
 # MUTATION=n   make mutate: only the fault that it prints as number n; several are listed with blanks between them
 # Q=@          does not print the compilers' commands
 # NVCC=        leaves out what needs nvcc
@@ -183,15 +183,16 @@ CXX          := $(or $(notdir $(firstword $(shell command -v g++) $(shell comman
 endif
 # Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
-# Of the two slowest programs one runs on either, by the seed; and of kernels of rows, where cores are few, the slowest or the others.
+# Of the two slowest programs one runs on either, by the seed; and kernels of rows on one of them, where cores are few only the slowest or the others.
 both_slow     = contracts forward_hooks
 slow_first    = $(filter 0,$(shell echo $$(($(test_seed) % 2))))
 slow_80       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(if $(slow_first),contracts,forward_hooks))
 slow_90       = $(if $(filter 1,$(FA_FULL)),$(both_slow),$(filter-out $(slow_80),$(both_slow)))
 few_cores     = $(filter 1 2 3,$(test_cores))
 simulated_rows = $(if $(filter 1,$(FA_FULL))$(if $(few_cores),,all),$(row_suites),$(if $(slow_first),$(filter-out layernorm,$(row_suites)),layernorm))
-simulated     = primitives $(simulated_rows) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
-simulated_90  = primitives order $(slow_90) $(filter-out $(both_slow),$(some_chunks))
+rows_on       = $(if $(filter 1,$(FA_FULL)),full,$(shell echo $$(($(test_seed) / 2 % 2))))
+simulated     = primitives $(if $(filter 0 full,$(rows_on)),$(simulated_rows)) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
+simulated_90  = primitives $(if $(filter 1 full,$(rows_on)),$(simulated_rows)) order $(slow_90) $(filter-out $(both_slow),$(some_chunks))
 simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)

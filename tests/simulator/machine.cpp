@@ -1,7 +1,8 @@
 /* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR: or 9.0) on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
  * instruction layer replaced (include/), and run here.
  *
- * A block's threads are fibers that give each other the turn where a warp or the block meets. A thread runs as far as it can, and the order
+ * A block's threads are fibers that give each other the turn where a warp or the block meets; the blocks of a cluster take turns, too, with shared
+ * memory at the same place, which is put aside meanwhile. A thread runs as far as it can, and the order
  * of blocks, of warps and of lanes changes by chance, as does when a copy lands, or a product is computed: at once, or only when it is waited
  * for. So a barrier or a wait that is missing is seen, and threads that wait for each other are. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
  * There is no weak memory order, of fences only the one between stmatrix and the copy engine, and no clock. */
@@ -39,6 +40,7 @@ enum {
     NAMEABLE = 256 * 1024, /* bytes: a matrix descriptor has 18 bits of an address */
     COPIES = 256,
     NAMED = 16, /* barriers of some of a block's threads */
+    CLUSTERED = 8, /* blocks of a cluster */
     BOX_BYTES = 128, /* of a row of a box */
     POISONED = 256 << 20 /* bytes; of more only what is used takes memory */
 };
@@ -107,6 +109,7 @@ struct copy {
 struct thread {
     context goes_on;
     int shared, group, copies;
+    int met; /* the cluster: how often before its arrival, or -1 if it waits for nobody */
     copy later[COPIES];
     std::function<int()> over; /* what it waits for */
     std::deque<std::pair<int, std::function<void()>>> products; /* with their groups */
@@ -115,16 +118,33 @@ struct thread {
     size_t committed; /* of the stores */
     std::vector<uint32_t> unfenced; /* where it has written 16 bytes since its last fence */
 };
-static thread *all_threads[THREADS];
-static thread_state states[THREADS]; /* together: nothing is looked at more often */
-static machine_words shown[THREADS / 32][2][32];
+struct named_barrier {
+    int arrived, threads, generation;
+};
+struct block {
+    thread_state states[THREADS]; /* together: nothing is looked at more often */
+    thread *threads[THREADS];
+    machine_words shown[THREADS / 32][2][32];
+    named_barrier named[NAMED];
+    std::vector<std::function<void()>> coming; /* to its shared memory: boxes, and what other blocks send */
+    std::vector<unsigned char> aside;          /* its shared memory, while another block of the cluster has the turn */
+    unsigned index;
+    int ended;
+};
+static struct {
+    block *blocks[CLUSTERED];
+    unsigned count, threads, arrived;
+    int met;
+    size_t shared_bytes; /* dynamic, of a block */
+} cluster;
+static block *own; /* that has the turn */
 static thread *current;
 static context scheduler;
 static kernel_function running;
 static const parameters *running_on;
 
 static void give_turn(thread_state state) {
-    states[threadIdx.x] = state;
+    own->states[threadIdx.x] = state;
     context_switch(&current->goes_on, &scheduler);
 }
 static void wait_until(const std::function<int()> &over) {
@@ -141,13 +161,13 @@ static void live(void) {
     }
 }
 static void turn(unsigned index) {
-    current = all_threads[index];
+    current = own->threads[index];
     threadIdx.x = index;
     context_switch(&scheduler, &current->goes_on);
 }
 static thread *thread_of(unsigned index) {
-    if (all_threads[index]) return all_threads[index];
-    thread *t = all_threads[index] = new thread();
+    if (own->threads[index]) return own->threads[index];
+    thread *t = own->threads[index] = new thread();
     char *stack = (char *)mmap(NULL, STACK_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     machine_must(stack != MAP_FAILED && !mprotect(stack, PAGE, PROT_NONE), "no memory for a stack");
     /* Stacks end at different places of their pages, or all would meet in the same few sets of the cache. */
@@ -158,7 +178,7 @@ static thread *thread_of(unsigned index) {
 /* Those who have met go on. */
 static void go_on(unsigned first, unsigned end) {
     for (unsigned i = first; i < end; i++)
-        if (states[i] != ENDED) states[i] = READY;
+        if (own->states[i] != ENDED) own->states[i] = READY;
 }
 /* Runs a warp until nobody there can go on; returns whether somebody did. */
 static int run_warp(unsigned first, unsigned end) {
@@ -167,8 +187,8 @@ static int run_warp(unsigned first, unsigned end) {
         unsigned alive = 0, warp = 0, shows = 0, block = 0, went = 0;
         for (unsigned i = 0; i < lanes; i++) {
             const unsigned index = first + (i + turned < lanes ? i + turned : i + turned - lanes);
-            if (states[index] == READY || (states[index] == WAITS && all_threads[index]->over())) turn(index), went = went_on = 1;
-            const thread_state now = states[index];
+            if (own->states[index] == READY || (own->states[index] == WAITS && own->threads[index]->over())) turn(index), went = went_on = 1;
+            const thread_state now = own->states[index];
             alive += now != ENDED, warp += now == MEETS_WARP, shows += now == SHOWS_WARP, block += now == MEETS_BLOCK;
         }
         machine_must((warp > 0) + (shows > 0) + (block > 0) < 2, "lanes of a warp wait for the warp, others show it something, or wait for the block");
@@ -178,52 +198,48 @@ static int run_warp(unsigned first, unsigned end) {
     }
 }
 
-/* Boxes that are on their way to the block. */
-static std::vector<std::function<void()>> boxes;
-static struct named_barrier {
-    int arrived, threads, generation;
-} named[NAMED];
-
-static void run_block(unsigned threads) {
-    const unsigned warps = (threads + 31) / 32;
-    for (unsigned i = 0; i < threads; i++) {
+static void begin_block(void) {
+    for (unsigned i = 0; i < cluster.threads; i++) {
         thread *t = thread_of(i);
-        states[i] = READY;
+        own->states[i] = READY;
         t->shared = t->group = t->copies = t->product_group = 0;
+        t->met = -1;
         t->committed = 0;
         t->unfenced.clear();
     }
-    memset(named, 0, sizeof named);
-    for (;;) {
-        const unsigned turned = chance() % warps, backwards = chance() & 1;
-        int went_on = 0;
-        for (unsigned i = 0; i < warps; i++) {
-            const unsigned warp = ((backwards ? warps - 1 - i : i) + turned) % warps, end = 32 * warp + 32;
-            went_on |= run_warp(32 * warp, end < threads ? end : threads);
-        }
-        while (!boxes.empty() && (!went_on || chance() & 1)) {
-            const size_t which = chance() % boxes.size();
-            const std::function<void()> box = boxes[which];
-            boxes.erase(boxes.begin() + (long)which);
-            box();
-            went_on = 1;
-        }
-        unsigned alive = 0, waiting = 0;
-        for (unsigned i = 0; i < threads; i++) alive += states[i] != ENDED, waiting += states[i] == MEETS_BLOCK;
-        if (!alive) break;
-        machine_must(!waiting || alive == threads, "threads of a block wait for others that have ended");
-        if (waiting == threads) go_on(0, threads);
-        else machine_must(went_on, "all threads wait for something that never comes");
+    memset(own->named, 0, sizeof own->named);
+    own->ended = 0;
+}
+/* Gives each warp the turn once; returns whether anything happened. */
+static int run_block(void) {
+    const unsigned threads = cluster.threads, warps = (threads + 31) / 32, turned = chance() % warps, backwards = chance() & 1;
+    int went_on = 0;
+    for (unsigned i = 0; i < warps; i++) {
+        const unsigned warp = ((backwards ? warps - 1 - i : i) + turned) % warps, end = 32 * warp + 32;
+        went_on |= run_warp(32 * warp, end < threads ? end : threads);
     }
-    machine_must(boxes.empty(), "the block ends before what it has asked the copy engine for has come");
-    for (const named_barrier &b : named) machine_must(!b.arrived, "the block ends before all have come to a named barrier");
+    while (!own->coming.empty() && (!went_on || chance() & 1)) {
+        const size_t which = chance() % own->coming.size();
+        const std::function<void()> arrive = own->coming[which];
+        own->coming.erase(own->coming.begin() + (long)which);
+        arrive();
+        went_on = 1;
+    }
+    unsigned alive = 0, waiting = 0;
+    for (unsigned i = 0; i < threads; i++) alive += own->states[i] != ENDED, waiting += own->states[i] == MEETS_BLOCK;
+    machine_must(!waiting || alive == threads, "threads of a block wait for others that have ended");
+    if (waiting == threads) go_on(0, threads), went_on = 1;
+    own->ended = !alive;
+    machine_must(alive || own->coming.empty(), "the block ends before what it has asked the copy engine for, or is sent, has come");
+    for (const named_barrier &b : own->named) machine_must(alive || !b.arrived, "the block ends before all have come to a named barrier");
+    return went_on;
 }
 
 int machine_lane(void) { return (int)(threadIdx.x & 31); }
 void machine_warp_barrier(void) { give_turn(MEETS_WARP); }
 void machine_barrier(void) { give_turn(MEETS_BLOCK); }
 const machine_words *machine_share(const uint32_t *words, int count) {
-    machine_words *all = shown[threadIdx.x / 32][current->shared++ & 1];
+    machine_words *all = own->shown[threadIdx.x / 32][current->shared++ & 1];
     memcpy(all[threadIdx.x & 31].word, words, 4 * (size_t)count);
     give_turn(SHOWS_WARP);
     return all;
@@ -252,17 +268,16 @@ static int find_static(struct dl_phdr_info *object, size_t, void *) {
     return 0;
 }
 
-static void poison_shared(size_t dynamic_bytes) {
-    const size_t bytes = (size_t)(__stop_shared - __start_shared);
-    if (bytes > 0) memset(of_static.variables, 0xFF, bytes);
-    memset(fa__shared, 0xFF, dynamic_bytes + FENCE);
+static size_t static_bytes(void) { return (size_t)(__stop_shared - __start_shared); }
+static void poison_shared(void) {
+    if (static_bytes() > 0) memset(of_static.variables, 0xFF, static_bytes());
+    memset(fa__shared, 0xFF, cluster.shared_bytes + FENCE);
 }
 
 uint32_t machine_address(const void *pointer) {
     const ptrdiff_t at = (const unsigned char *)pointer - fa__shared;
     machine_must(at >= -of_static.before && at < of_static.end, "an address of what is not shared memory");
     const ptrdiff_t address = of_static.before + (at < 0 ? at : at < SHARED_OF_BLOCK + FENCE ? at + of_static.behind : at - SHARED_OF_BLOCK);
-    machine_must(MACHINE_MAJOR < 9 || address < NAMEABLE, "static shared variables of all kernels and dynamic shared memory are more than 256 KB");
     return (uint32_t)address;
 }
 unsigned char *machine_at(uint32_t address, int alignment) {
@@ -308,7 +323,9 @@ static mbarrier *mbarrier_at(uint32_t address) {
     return b;
 }
 static void mbarrier_ends(mbarrier *b) {
-    if (b->pending || b->bytes) return;
+    if (b->pending) return;
+    machine_must(b->bytes >= 0, "more bytes at an mbarrier than were expected");
+    if (b->bytes) return;
     b->phase ^= 1;
     b->pending = b->arrivals;
 }
@@ -331,13 +348,39 @@ void machine_mbarrier_wait(uint32_t barrier, int parity) {
 
 void machine_bar(int id, int threads, int waits) {
     machine_must(id > 0 && id < NAMED && threads % 32 == 0, "a named barrier that is none");
-    named_barrier *b = &named[id];
+    named_barrier *b = &own->named[id];
     machine_must(!b->arrived || b->threads == threads, "a named barrier of two numbers of threads");
     b->threads = threads;
     const int generation = b->generation;
     if (++b->arrived == threads) b->arrived = 0, b->generation++;
     machine_must(b->arrived < threads, "more threads at a named barrier than it waits for");
     if (waits) wait_until([=] { return b->generation != generation; });
+}
+
+/* ---- clusters ---- */
+
+int machine_cluster_rank(void) { return (int)(own->index % cluster.count); }
+void machine_cluster_arrive(void) {
+    machine_must(current->met < 0, "a thread arrives twice at the barrier of the cluster");
+    current->met = cluster.met;
+    if (++cluster.arrived == cluster.count * cluster.threads) cluster.arrived = 0, cluster.met++;
+}
+void machine_cluster_wait(void) {
+    const int met = current->met;
+    machine_must(met >= 0, "a thread waits for the cluster that has not arrived itself");
+    wait_until([=] { return cluster.met != met; });
+    current->met = -1;
+}
+void machine_send(uint32_t to, float x, uint32_t barrier, int to_block) {
+    machine_must(to_block >= 0 && to_block < (int)cluster.count, "something is sent to a block that is not in the cluster");
+    machine_must(cluster.met > 0, "something is sent to a block that may not have started");
+    machine_must(!cluster.blocks[to_block]->ended, "something is sent to a block that has ended");
+    cluster.blocks[to_block]->coming.push_back([=] {
+        memcpy(machine_at(to, 4), &x, sizeof x);
+        mbarrier *b = mbarrier_at(barrier);
+        b->bytes -= (int32_t)sizeof x;
+        mbarrier_ends(b);
+    });
 }
 
 /* What cuTensorMapEncodeTiled makes of its arguments, for 16-bit elements in the 128-byte swizzle. */
@@ -389,7 +432,7 @@ void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, in
         mbarrier_ends(b);
     };
     if (chance() & 1) arrive();
-    else boxes.push_back(arrive);
+    else own->coming.push_back(arrive);
 }
 static void read_stores(size_t count) {
     thread *t = current;
@@ -403,7 +446,7 @@ void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, i
     unsigned char *box = machine_at(from, 1024);
     machine_must(c1 >= 0, "a box is stored from a negative row on");
     for (unsigned i = 0; i < blockDim.x; i++)
-        for (uint32_t at : all_threads[i]->unfenced)
+        for (uint32_t at : own->threads[i]->unfenced)
             machine_must(at < from || at >= from + m.rows * BOX_BYTES, "a box is stored that was written without a fence");
     current->stores.push_back([=] {
         for (uint32_t row = 0; row < m.rows; row++)
@@ -427,13 +470,14 @@ static void compute_products(thread *t, int before) {
     }
 }
 void machine_product(const std::function<void()> &product) {
+    machine_must(of_static.before + of_static.behind + (ptrdiff_t)cluster.shared_bytes <= NAMEABLE, "static shared variables of all kernels and dynamic shared memory are more than 256 KB");
     current->products.push_back({current->product_group, product});
     if (chance() & 1) compute_products(current, INT32_MAX);
 }
 void machine_products_commit(void) { current->product_group++; }
 /* A product is its whole warpgroup's: it is done for all of them. */
 void machine_products_wait(int pending) {
-    thread **const group = all_threads + threadIdx.x / 128 * 128;
+    thread **const group = own->threads + threadIdx.x / 128 * 128;
     const int before = current->product_group - pending;
     wait_until([=] {
         for (int i = 0; i < 128; i++)
@@ -535,19 +579,55 @@ static cudaError_t says(cudaError_t error) {
     return error;
 }
 
-static void run(const void *kernel, unsigned blocks, unsigned threads, const parameters &of, size_t shared_bytes) {
+/* Of the block that has the turn: shared memory, dynamic and static, is put aside, or taken from there. */
+static void put_aside(void) {
+    const size_t dynamic_bytes = cluster.shared_bytes + FENCE;
+    own->aside.resize(dynamic_bytes + static_bytes());
+    memcpy(own->aside.data(), fa__shared, dynamic_bytes);
+    memcpy(own->aside.data() + dynamic_bytes, of_static.variables, static_bytes());
+}
+static void give_turn_to(block *b) {
+    const size_t dynamic_bytes = cluster.shared_bytes + FENCE;
+    own = b, blockIdx.x = b->index;
+    if (cluster.count == 1) return;
+    memcpy(fa__shared, b->aside.data(), dynamic_bytes);
+    memcpy(of_static.variables, b->aside.data() + dynamic_bytes, static_bytes());
+}
+static void run_cluster(unsigned index) {
+    cluster.arrived = 0, cluster.met = 0;
+    for (unsigned i = 0; i < cluster.count; i++) {
+        if (!cluster.blocks[i]) cluster.blocks[i] = new block();
+        own = cluster.blocks[i];
+        own->index = index * cluster.count + i;
+        poison_shared();
+        begin_block();
+        if (cluster.count > 1) put_aside();
+    }
+    for (unsigned ended = 0; ended < cluster.count;) {
+        const unsigned turned = chance() % cluster.count;
+        int went_on = 0;
+        for (unsigned i = 0; i < cluster.count; i++) {
+            block *b = cluster.blocks[(i + turned) % cluster.count];
+            if (b->ended) continue;
+            give_turn_to(b);
+            while (!own->ended && run_block()) went_on = 1;
+            for (int j = 0; j < FENCE; j++) machine_must(fa__shared[cluster.shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
+            ended += (unsigned)own->ended;
+            if (cluster.count > 1) put_aside();
+        }
+        machine_must(went_on, "all threads wait for something that never comes");
+    }
+    machine_must(!cluster.arrived, "the cluster ends before all have come to its barrier");
+}
+static void run(const void *kernel, unsigned blocks, unsigned threads, unsigned clustered, const parameters &of, size_t shared_bytes) {
     std::lock_guard<std::recursive_mutex> lock(machine_is_used);
     running = (kernel_function)(uintptr_t)kernel;
     running_on = &of;
     gridDim.x = blocks, blockDim.x = threads;
+    cluster.count = clustered, cluster.threads = threads, cluster.shared_bytes = shared_bytes;
     machine_must(dl_iterate_phdr(find_static, NULL), "shared memory is not among the program's variables"); /* of this thread */
-    const unsigned backwards = chance() & 1;
-    for (unsigned i = 0; i < blocks; i++) {
-        blockIdx.x = backwards ? blocks - 1 - i : i;
-        poison_shared(shared_bytes);
-        run_block(threads);
-        for (int j = 0; j < FENCE; j++) machine_must(fa__shared[shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
-    }
+    const unsigned backwards = chance() & 1, clusters = blocks / clustered;
+    for (unsigned i = 0; i < clusters; i++) run_cluster(backwards ? clusters - 1 - i : i);
 }
 /* How many of `bytes` there are at an address: how large a kernel's parameters are is not known, and on the caller's stack less may follow. */
 static size_t readable(const void *from, size_t bytes) {
@@ -564,23 +644,29 @@ static size_t readable(const void *from, size_t bytes) {
     }
     return at >= begin && at < end && end - at < bytes ? end - at : bytes;
 }
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
+size_t simulator_cluster_bytes = SHARED_OF_BLOCK;
+static cudaError_t launch(const void *kernel, dim3 blocks, dim3 threads, unsigned clustered, void **arguments, size_t shared_bytes, cudaStream_t stream) {
     const uint64_t in_all = (uint64_t)blocks.x * blocks.y * blocks.z;
     if (in_all == 0 || in_all != blocks.x || in_all > INT32_MAX || threads.x == 0 || threads.x > THREADS || threads.y * threads.z != 1 || shared_bytes > SHARED_OF_BLOCK)
         return says(cudaErrorInvalidValue);
+    if (clustered == 0 || clustered > (MACHINE_MAJOR < 9 ? 1 : CLUSTERED) || blocks.x % clustered) return says(cudaErrorInvalidValue);
     parameters of;
     memcpy(&of, arguments[0], readable(arguments[0], sizeof of));
-    enqueue(stream, [=] { run(kernel, blocks.x, threads.x, of, shared_bytes); });
+    enqueue(stream, [=] { run(kernel, blocks.x, threads.x, clustered, of, shared_bytes); });
     return cudaSuccess;
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments) {
-    for (unsigned i = 0; i < launch->numAttrs; i++)
-        if (launch->attrs[i].val.clusterDim.x != 1) return says(cudaErrorInvalidValue); /* there are none here */
-    return cudaLaunchKernel(kernel, launch->gridDim, launch->blockDim, arguments, launch->dynamicSmemBytes,
-                            launch->stream);
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
+    return launch(kernel, blocks, threads, 1, arguments, shared_bytes, stream);
 }
-cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) {
-    return says(cudaErrorInvalidValue);
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *l, const void *kernel, void **arguments) {
+    unsigned clustered = 1;
+    for (unsigned i = 0; i < l->numAttrs; i++) clustered *= l->attrs[i].val.clusterDim.x;
+    if (clustered > 1 && l->dynamicSmemBytes > simulator_cluster_bytes) return says(cudaErrorInvalidValue);
+    return launch(kernel, l->gridDim, l->blockDim, clustered, arguments, l->dynamicSmemBytes, l->stream);
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cudaLaunchConfig_t *l) {
+    *clusters = l->dynamicSmemBytes > simulator_cluster_bytes ? 0 : 2;
+    return MACHINE_MAJOR < 9 ? says(cudaErrorInvalidValue) : cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
     memset(attributes, 0, sizeof *attributes);

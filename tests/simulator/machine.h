@@ -43,6 +43,11 @@ void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, in
 void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3);
 void machine_store_commit(void);
 void machine_store_read(void);
+/* Clusters: the caller's block in its cluster; its barrier; a float for the shared memory of another block, whose mbarrier counts it. */
+int machine_cluster_rank(void);
+void machine_cluster_arrive(void);
+void machine_cluster_wait(void);
+void machine_send(uint32_t to, float x, uint32_t barrier, int to_block);
 /* stmatrix has written 16 bytes, which the copy engine reads only behind a fence of the same thread. */
 void machine_wrote(uint32_t address);
 void machine_proxy_fence(void);

@@ -23,7 +23,8 @@
 #define FA__TEAM_RESIDENT 2 /* such blocks that fit in a multiprocessor */
 #define FA__CUT_THREADS 128 /* of a block that takes a segment (kernel/segments.h), FA__TEAM_BYTES each */
 /* Rows in shared memory, processed in pieces of FA__TEAM_BYTES. */
-#define FA__SLOT_THREADS 256      /* of a block */
+#define FA__SLOT_THREADS 256      /* of a block, */
+#define FA__SLOT_FEWEST 128       /* or fewer, so that a row fills its pieces */
 #define FA__SLOT_BYTES (64 * 1024) /* that a block holds at most, as long as another one can be added to the cluster */
 #define FA__SLOT_RESIDENT 3       /* blocks of a multiprocessor, which take turns in loading, reducing and storing */
 #define FA__CLUSTER_BLOCKS 8      /* the most that every device with clusters has (CUDA programming guide, "Thread Block Clusters") */
@@ -118,11 +119,16 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
     const fa_status status = fa__rows_cluster(name, kernel, INT64_MAX, 1, &clusters);
     if (status != FA_OK) return status;
-    int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned), piece = FA__TEAM_BYTES(tensors) / 16 * FA__SLOT_THREADS, bytes;
-    r->threads = FA__SLOT_THREADS;
+    const int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned);
+    int64_t bytes = 0;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {
-        bytes = (vectors + piece * r->blocks - 1) / (piece * r->blocks) * piece * 16;
+        /* The last piece takes its time however little of the row it has. So blocks have fewer threads where 3 % less, or more, is held for nothing. */
+        for (int threads = FA__SLOT_THREADS; threads >= FA__SLOT_FEWEST; threads -= 32) {
+            const int64_t piece = FA__TEAM_BYTES(tensors) / 16 * threads * r->blocks;
+            const int64_t held = (vectors + piece - 1) / piece * piece / r->blocks * 16;
+            if (threads == FA__SLOT_THREADS || held * 33 < bytes * 32) bytes = held, r->threads = threads;
+        }
         if (r->blocks == clusters || bytes * tensors <= FA__SLOT_BYTES) break;
     }
     r->slot_bytes = bytes * tensors <= most - (int64_t)scratch ? (int)bytes : 0;

@@ -41,6 +41,12 @@ static inline float4 make_float4(float x, float y, float z, float w) { return {x
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void machine_barrier(void);
 static inline void __syncthreads(void) { machine_barrier(); }
+int machine_cluster_rank(void);
+void machine_cluster_arrive(void);
+void machine_cluster_wait(void);
+static inline unsigned __clusterRelativeBlockRank(void) { return (unsigned)machine_cluster_rank(); }
+static inline void __cluster_barrier_arrive_relaxed(void) { machine_cluster_arrive(); }
+static inline void __cluster_barrier_wait(void) { machine_cluster_wait(); }
 
 /* ---- the runtime ---- */
 
@@ -138,6 +144,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, uns
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes,
                              cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments);
+extern size_t simulator_cluster_bytes; /* with more dynamic shared memory a block there is no room for a cluster */
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, const cudaLaunchConfig_t *launch);
 
 #endif

@@ -74,6 +74,8 @@ FA__FN void FA__ROW(_hold)(FA__ROW(_held) * held, void *slot0, const FA__ROW(_vi
             int bytes = FA__ROW(__there)(v, 0, j) ? 16 : 0;
             if (v->stream) fa_sm80_copy16_of(to, v->first + at, bytes, v->policy);
             else fa_sm80_copy16(to, v->first + at, bytes);
+        } else if (at >= end || at + FA__ROW(_VECTOR) <= v->shift) {
+            held->slot0[j * held->apart] = make_uint4(held->fill, held->fill, held->fill, held->fill);
         } else ragged = 1;
     }
     FA__ROLL

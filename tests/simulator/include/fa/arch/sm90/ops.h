@@ -34,6 +34,8 @@ FA__DEVICE int fa_sm90_load_if(uint32_t address, int condition) { return conditi
 FA__DEVICE void fa_sm90_bar_sync(int id, int threads) { machine_bar(id, threads, 1); }
 FA__DEVICE void fa_sm90_bar_arrive(int id, int threads) { machine_bar(id, threads, 0); }
 
+FA__DEVICE void fa_sm90_send(uint32_t to, float x, uint32_t barrier, int block) { machine_send(to, x, barrier, block); }
+
 /* ---- the copy engine ---- */
 
 FA__DEVICE void fa_sm90_prefetch_map(const void *map) { (void)map; }
