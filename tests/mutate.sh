@@ -95,6 +95,13 @@ suite() {
     return 1
 }
 
+# with_clusters SUITE...: those that show more on the simulated GPU with clusters, there.
+with_clusters() {
+    for suite in "$@"; do
+        case $suite in simulated_rows | simulated_layernorm | simulated_row_softmax | simulated_cross_entropy) echo "simulated90_${suite#simulated_}" ;; esac
+    done
+}
+
 # One mutation: the verdict in $M/N.verdict.
 if [ "$1" = --one ]; then
     n=$2
@@ -138,10 +145,10 @@ if [ "$1" = --one ]; then
         case "${GPU:+$GPU_ARCH} $suites" in "sm_90a "*gpu_contracts*) suites="$suites plain plain_contracts" ;; esac
         case $suites in gpu*)
             if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
-                suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_rows | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
-                            case $file in # what clusters do, is shown by the other one
+                suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
+                case $file in
                 philox.h | arch/sm80/row* | kernel/segments.h) ;;
-                reduce.h | arch/*/reduce* | arch/sm90/cluster.h | kernel/gpu.h | kernel/norm* | kernel/rows_* | kernel/*_rows.h) suites="$suites $(for suite in $suites; do case $suite in simulated_layernorm | simulated_row_softmax | simulated_cross_entropy) echo simulated90_${suite#simulated_} ;; esac; done)" ;;
+                reduce.h | arch/*/reduce* | arch/sm90/cluster.h | kernel/gpu.h | kernel/norm* | kernel/*rows*) suites="$suites $(with_clusters $suites)" ;;
                 esac
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;
         esac

@@ -18,8 +18,14 @@
 #define KERNEL static __global__ void
 #define SHARED __shared__
 #define BLOCK ((int)blockIdx.x)
+#if defined(TEST_SIMULATOR)
+#include "launch.h"
+#define LAUNCH(kernel, blocks, threads, ...) simulator_launch(kernel, (unsigned)(blocks), (unsigned)(threads), 0, __VA_ARGS__)
+#define COUNT(counter) (++*(counter))
+#else
 #define LAUNCH(kernel, blocks, threads, ...) (kernel<<<(unsigned)(blocks), (unsigned)(threads)>>>(__VA_ARGS__), memory_launched())
 #define COUNT(counter) atomicAdd(counter, 1)
+#endif
 #define PLACE MEMORY_DEVICE
 #else
 #define KERNEL static void
@@ -170,7 +176,9 @@ static void reduce_teams(int blocks, int threads, int lanes, int cluster, rng *r
     float *from = (float *)memory_new(PLACE, sizeof in), *to = (float *)memory_new(PLACE, sizeof out);
     for (int i = 0; i < count * VALUES; i++) in[i] = rng_one_in(r, 9) || i / VALUES % 5 == 3 ? -INFINITY : (float)(4 * rng_normal(r));
     memory_put(PLACE, from, in, sizeof in);
-#if defined(__CUDACC__)
+#if defined(TEST_SIMULATOR)
+    simulator_launch_clusters(reductions, (unsigned)blocks, (unsigned)threads, (unsigned)cluster, 0, (const float *)from, to, lanes, cluster);
+#elif defined(__CUDACC__)
     cudaLaunchConfig_t launch = {};
     cudaLaunchAttribute shape;
     launch.gridDim = dim3((unsigned)blocks), launch.blockDim = dim3((unsigned)threads);

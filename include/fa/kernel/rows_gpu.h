@@ -44,6 +44,7 @@
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
+#define FA__MOST_WARPS (FA__SLOT_THREADS / 32)
 #include <fa/kernel/rows_gpu_variant.h>
 #if FA__ONCE_FORWARD
 FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_THREADS / FA__SLOT_THREADS, FA__SLOT_OPEN)
@@ -61,6 +62,7 @@ FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
+#define FA__MOST_WARPS (FA__SLOT_THREADS / 32)
 #include <fa/kernel/rows_gpu_variant.h>
 FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #undef FA__LOOP

@@ -78,6 +78,7 @@
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
+#define FA__MOST_WARPS (FA__SWEEP_THREADS / 32)
 #include <fa/kernel/rows_gpu_variant.h>
 #define FA__ANY_PLACE {(FA__LOOP(_reduce_shared) *)fa__shared, fa__shared + sizeof(FA__LOOP(_reduce_shared))}
 FA__KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT) FA__KERNEL_BODY({
