@@ -360,7 +360,7 @@ static void shapes(const kind *k, uint64_t seed) {
 #ifdef TEST_SIMULATOR
         const size_t room = simulator_cluster_bytes;
         simulator_cluster_bytes = 80 * 1024; /* what is read again needs less, and what is held in registers none */
-        for (int i = 0; i < 2; i++) check(&t, i ? full(3, 40000 / fa_dtype_bytes(k->dtype)) : plain(5, 70000 / fa_dtype_bytes(k->dtype)));
+        for (int i = 0; i < 2; i++) check(&t, i ? full(3, 200000 / fa_dtype_bytes(k->dtype)) : plain(5, 240000 / fa_dtype_bytes(k->dtype)));
         simulator_cluster_bytes = room;
         tell(&t, "the same on a part of a GPU without room for them");
 #endif
