@@ -44,12 +44,12 @@
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
-#define FA__MOST_WARPS (FA__SLOT_THREADS / 32)
+#define FA__MOST_WARPS (FA__SLOT_MOST / 32)
 #include <fa/kernel/rows_gpu_variant.h>
 #if FA__ONCE_FORWARD
 FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__ONCE_THREADS / FA__SLOT_THREADS, FA__SLOT_OPEN)
 #else
-FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+FA__ROWS_KERNEL(_forward, FA__SLOT_MOST, 1, FA__SLOT_OPEN)
 #endif
 #undef FA__LOOP
 #undef FA__VARIANT
@@ -62,9 +62,9 @@ FA__ROWS_KERNEL(_forward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
 #define FA_THREADS 1
 #define FA_HOLD FA_SHARED
 #define FA_BLOCKS FA__CLUSTER_BLOCKS
-#define FA__MOST_WARPS (FA__SLOT_THREADS / 32)
+#define FA__MOST_WARPS (FA__SLOT_MOST / 32)
 #include <fa/kernel/rows_gpu_variant.h>
-FA__ROWS_KERNEL(_backward, FA__SLOT_THREADS, FA__SLOT_RESIDENT, FA__SLOT_OPEN)
+FA__ROWS_KERNEL(_backward, FA__SLOT_MOST, 1, FA__SLOT_OPEN)
 #undef FA__LOOP
 #undef FA__VARIANT
 #endif
@@ -85,7 +85,7 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int t
     if (once ? fa__rows_once(&p->rows, element, aligned)
              : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
-    fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch);
+    fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch, once ? FA__SLOT_THREADS : FA__SLOT_MOST);
     if (status != FA_OK) return status;
     if (once) p->rows.slot_bytes = 0;
     return fa__launch_rows(name, split, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);

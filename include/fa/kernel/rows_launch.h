@@ -23,8 +23,8 @@
 #define FA__TEAM_RESIDENT 2 /* such blocks that fit in a multiprocessor */
 #define FA__CUT_THREADS 128 /* of a block that takes a segment (kernel/segments.h), FA__TEAM_BYTES each */
 /* Rows in shared memory, processed in pieces of FA__TEAM_BYTES. */
-#define FA__SLOT_THREADS 256      /* of a block, */
-#define FA__SLOT_FEWEST 128       /* or fewer, so that a row fills its pieces */
+#define FA__SLOT_THREADS 256      /* of a block; down to half as many, so that a row fills its pieces; and more, up to FA__SLOT_MOST, of a large one */
+#define FA__SLOT_MOST (FA__SLOT_RESIDENT * FA__SLOT_THREADS)
 #define FA__SLOT_BYTES (64 * 1024) /* that a block holds at most, as long as another one can be added to the cluster */
 #define FA__SLOT_RESIDENT 3       /* blocks of a multiprocessor, which take turns in loading, reducing and storing */
 #define FA__CLUSTER_BLOCKS 8      /* the most that every device with clusters has (CUDA programming guide, "Thread Block Clusters") */
@@ -111,11 +111,12 @@ FA__CALLED fa_status fa__rows_cluster(const char *name, const void *kernel, int6
     for (*blocks = 1; *blocks < limit && needed > *blocks * most;) *blocks *= 2;
     return FA_OK;
 }
-/* How many blocks share a row, and what each holds of it. */
+/* How many blocks of at most `limit` threads share a row, and what each holds of it. */
 FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
-                                    int tensors, size_t scratch) {
-    int device, most, clusters;
+                                    int tensors, size_t scratch, int limit) {
+    int device, most, clusters, all;
     cudaError_t error = fa__most_shared(&device, &most);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
     const fa_status status = fa__rows_cluster(name, kernel, INT64_MAX, 1, &clusters);
     if (status != FA_OK) return status;
@@ -123,11 +124,15 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
     int64_t bytes = 0;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {
-        /* The last piece takes its time however little of the row it has. So blocks have fewer threads where 3 % less, or more, is held for nothing. */
-        for (int threads = FA__SLOT_THREADS; threads >= FA__SLOT_FEWEST; threads -= 32) {
+        /* Blocks of which a multiprocessor has room for fewer than usual have more threads. But the last piece takes its time however little of the row it
+         * has: blocks have fewer where 3 % less, or more, is held for nothing. */
+        const int64_t resident = all / ((vectors + r->blocks - 1) / r->blocks * 16 * tensors + (int64_t)scratch + 1024);
+        int first = resident < 1 || resident >= FA__SLOT_RESIDENT ? FA__SLOT_THREADS : FA__SLOT_MOST / (int)resident;
+        if (first > limit) first = limit;
+        for (int threads = first; threads >= first / 2; threads -= 32) {
             const int64_t piece = FA__TEAM_BYTES(tensors) / 16 * threads * r->blocks;
             const int64_t held = (vectors + piece - 1) / piece * piece / r->blocks * 16;
-            if (threads == FA__SLOT_THREADS || held * 33 < bytes * 32) bytes = held, r->threads = threads;
+            if (threads == first || held * 33 < bytes * 32) bytes = held, r->threads = threads;
         }
         if (r->blocks == clusters || bytes * tensors <= FA__SLOT_BYTES) break;
     }

@@ -44,7 +44,7 @@ FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *ker
         cudaError_t error = fa__most_shared(&device, &most);
         if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
         /* A second result is no reason to have more blocks. */
-        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch);
+        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch, FA__SLOT_THREADS);
         if (status != FA_OK) return status;
         const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
         vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
