@@ -147,7 +147,6 @@ if [ "$1" = --one ]; then
             if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
                 suites=$(for suite in $suites; do case $suite in gpu) echo simulated_forward ;; gpu_gpu | gpu_sm90) ;; *) echo "simulated_${suite#gpu_}" ;; esac; done)
                 case $file in
-                philox.h | arch/sm80/row* | kernel/segments.h) ;;
                 reduce.h | arch/*/reduce* | arch/sm90/cluster.h | kernel/gpu.h | kernel/norm* | kernel/*rows*) suites="$suites $(with_clusters $suites)" ;;
                 esac
             elif [ -z "$GPU" ]; then suites= verdict="needs a GPU"; fi ;;

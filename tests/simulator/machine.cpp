@@ -579,8 +579,9 @@ static cudaError_t says(cudaError_t error) {
     return error;
 }
 
-/* Of the block that has the turn: shared memory, dynamic and static, is put aside, or taken from there. */
+/* Shared memory, dynamic and static, of the block that has the turn is put aside, or taken from there, unless the block is its cluster. */
 static void put_aside(void) {
+    if (cluster.count == 1) return;
     const size_t dynamic_bytes = cluster.shared_bytes + FENCE;
     own->aside.resize(dynamic_bytes + static_bytes());
     memcpy(own->aside.data(), fa__shared, dynamic_bytes);
@@ -601,7 +602,7 @@ static void run_cluster(unsigned index) {
         own->index = index * cluster.count + i;
         poison_shared();
         begin_block();
-        if (cluster.count > 1) put_aside();
+        put_aside();
     }
     for (unsigned ended = 0; ended < cluster.count;) {
         const unsigned turned = chance() % cluster.count;
@@ -613,7 +614,7 @@ static void run_cluster(unsigned index) {
             while (!own->ended && run_block()) went_on = 1;
             for (int j = 0; j < FENCE; j++) machine_must(fa__shared[cluster.shared_bytes + (size_t)j] == 0xFF, "written behind the block's shared memory");
             ended += (unsigned)own->ended;
-            if (cluster.count > 1) put_aside();
+            put_aside();
         }
         machine_must(went_on, "all threads wait for something that never comes");
     }
@@ -649,7 +650,8 @@ static cudaError_t launch(const void *kernel, dim3 blocks, dim3 threads, unsigne
     const uint64_t in_all = (uint64_t)blocks.x * blocks.y * blocks.z;
     if (in_all == 0 || in_all != blocks.x || in_all > INT32_MAX || threads.x == 0 || threads.x > THREADS || threads.y * threads.z != 1 || shared_bytes > SHARED_OF_BLOCK)
         return says(cudaErrorInvalidValue);
-    if (clustered == 0 || clustered > (MACHINE_MAJOR < 9 ? 1 : CLUSTERED) || blocks.x % clustered) return says(cudaErrorInvalidValue);
+    if (clustered == 0 || clustered > (MACHINE_MAJOR < 9 ? 1 : CLUSTERED) || blocks.x % clustered || (clustered > 1 && shared_bytes > simulator_cluster_bytes))
+        return says(cudaErrorInvalidValue);
     parameters of;
     memcpy(&of, arguments[0], readable(arguments[0], sizeof of));
     enqueue(stream, [=] { run(kernel, blocks.x, threads.x, clustered, of, shared_bytes); });
@@ -661,7 +663,6 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *l, const void *kernel, void **arguments) {
     unsigned clustered = 1;
     for (unsigned i = 0; i < l->numAttrs; i++) clustered *= l->attrs[i].val.clusterDim.x;
-    if (clustered > 1 && l->dynamicSmemBytes > simulator_cluster_bytes) return says(cudaErrorInvalidValue);
     return launch(kernel, l->gridDim, l->blockDim, clustered, arguments, l->dynamicSmemBytes, l->stream);
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cudaLaunchConfig_t *l) {

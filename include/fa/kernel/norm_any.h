@@ -140,7 +140,6 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const int there = row < p->rows.rows, first_pass = p->first_pass;
     const int64_t share = ((p->rows.cols + team->blocks - 1) / team->blocks + FA__LENGTH - 1) / FA__LENGTH * FA__LENGTH, begin = team->block * share;
     const int64_t stop = begin + share < p->rows.cols ? begin + share : p->rows.cols, end = there ? stop : begin;
-    const float scale = p->dropout.threshold > 0 ? p->dropout.scale : 1.0f;
     const int held = p->rows.tensors + (p->rows.even ? 0 : (p->y.data != NULL) + (p->sum.data != NULL));
     unsigned char *const slot0 = place->slot0 + ((int)threadIdx.x >> p->rows.team_bits) * held * p->rows.slot_bytes;
     unsigned char *const of_sum = slot0 + p->rows.tensors * p->rows.slot_bytes, *const of_y = slot0 + (held - 1) * p->rows.slot_bytes;
@@ -187,7 +186,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
                     continue;
                 }
                 FA__UNROLL
-                for (int i = 0; i < FA__LENGTH && !p->plain; i++) x[i] = fmaf(x[i], scale, p->residual.data ? w[i] : 0.0f);
+                for (int i = 0; i < FA__LENGTH && !p->plain; i++) x[i] = fmaf(x[i], p->dropout.scale, p->residual.data ? w[i] : 0.0f);
                 if (look < FA__RESULTS) {
                     if (FA__CENTERED) {
                         const float real = left < FA__LENGTH ? (float)left : (float)FA__LENGTH;

@@ -48,7 +48,7 @@ FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *ker
         if (status != FA_OK) return status;
         const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
         vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
-        r->threads = FA__SLOT_THREADS;
+        r->threads = FA__SLOT_THREADS; /* these rows have no pieces to fill */
         r->team_bits = 30; /* one team */
     }
     r->chunk = (int)(vectors * 16 / element_bytes);
