@@ -322,6 +322,7 @@ static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, 768, LONGER_LENGTHS, 16383, 16384, 16385, 32768, 32769, 50257, 65537}; /* and clusters */
     /* Rows of whole vectors, which fill their threads or leave some without work. */
     static const int64_t even[] = {768, 1024, 1152, 1536, 2048, 2560, 4096, 5120, 8192, 8200, 10240, 11264, 11272, 12808, 16376, 16384};
+    static const int64_t vectors[] = {SHORT_VECTORS};
     /* The same in vectors of 16 bytes: more than a thread block holds, and than a cluster of them does. */
 #if REAL_GPU
     static const int64_t shared[] = {2049, 2304, 3000, 4096, 4097, 5120, 8192, 8200, 12288, 16384, 16385};
@@ -349,6 +350,14 @@ static void shapes(const kind *k, uint64_t seed) {
             check(&t, s);
         }
         tell(&t, "rows of whole vectors");
+        for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
+            for (int all = 0; all < 3; all++) { /* more than a thread block takes, and fewer */
+                const int64_t cols = vectors[i] * 16 / fa_dtype_bytes(k->dtype), rows = (i + (size_t)all) % 3 ? (i + (size_t)all) % 3 == 1 ? 1100 / vectors[i] : 6 : 1;
+                form s = all == 1 ? full(rows, cols) : plain(rows, cols);
+                s.eps = 1e-3f, s.forget = (i + (size_t)all) % 2 != 0;
+                check(&t, s);
+            }
+        tell(&t, "short rows of whole vectors");
         for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
             const int64_t cols = shared[i] * 16 / fa_dtype_bytes(k->dtype);
             form s = i % 2 == (size_t)k->centered ? full(3, cols) : plain(3, cols);
@@ -495,7 +504,7 @@ static void special(const kind *k, int64_t cols, rng *r) {
 
 /* What does not vary is nothing but the mean, whose rounding eps would make large. */
 static void constant(const kind *k, rng *r) {
-    static const int64_t lengths[] = {1, 37, 128, 768, 1000, 1024, 4096, 5120, 20000, 100000};
+    static const int64_t lengths[] = {1, 32, 37, 128, 768, 1000, 1024, 4096, 5120, 20000, 100000};
     double worst = 0;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths - (SIMULATED ? 2 : 0); i++) {
         form s = plain(3, lengths[i]);
@@ -835,6 +844,7 @@ int main(void) {
     for (int i = 0; i < KINDS; i++) {
         const int64_t lengths[] = {100, 3001, 40001, 140001};
         for (int c = 0; c < (SIMULATED && i != 2 ? 3 : 4); c++) special(&kinds[i], lengths[c], &r); /* simulated, one type will do for what takes longest */
+        special(&kinds[i], 32, &r);
         if (kinds[i].centered) constant(&kinds[i], &r);
         for (int c = 0; c < (SIMULATED && i != 2 ? 2 : 3); c++) determinism(&kinds[i], lengths[c], &r);
         determinism(&kinds[i], 512, &r); /* rows that fill some lanes, of which a block has more than there are rows */

@@ -42,24 +42,26 @@ FA__FN void FA__LOOP(_ask_for_weights)(const FA__PARAMS *p) {
     }
 }
 
-/* `plain`: known to have neither dropout, nor residual, nor sum. Then there are FA__ABREAST rows, from `row` on: a thread reads its weights
- * once for all of them. */
+/* `plain`: known to have neither dropout, nor residual, nor sum. Then there are FA__ABREAST rows, `row` and those as many further on as a block has
+ * teams, whose rows lie side by side: a thread reads its weights once for all of them. */
 enum { FA__LOOP(_ABREAST) = FA__ABREAST };
 FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
     /* Words are kept where there are no registers for floats, and where floats are made only twice. */
     enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
     const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
-    /* Plain rows are done in two halves, by code that is there once: the second half takes the place of the first. */
-    const int turns = plain ? 2 : 1, together = FA__HELD_PIECES / turns;
+    const int apart = p->rows.teams, lanes_only = FA__LOOP(_reduce_LANES) < 32; /* no team is larger than a part of a warp */
+    /* Plain rows of several pieces are done in two halves, by code that is there once: the second half takes the place of the first. */
+    const int turns = plain && FA__HELD_PIECES > 1 ? 2 : 1, together = FA__HELD_PIECES / turns;
     /* Where registers suffice, the first half's weights are loaded together with the row, and the others as soon as these are used:
      * the latency of memory is exposed once. Else the first block prefetches all of them, so that the L2 cache has them in time. */
-    const int early = plain && FA_WEIGHT_DTYPE == FA_F32 && FA__HELD_PIECES == 4 && (!FA__CENTERED || FA__ABREAST > 1 || FA__LENGTH <= 4);
+    const int early = FA__HELD_PIECES == 1 || (plain && FA_WEIGHT_DTYPE == FA_F32 && FA__HELD_PIECES == 4 &&
+                                               (!FA__CENTERED || FA__ABREAST > 1 || FA__LENGTH <= 4));
     float kept[FA__ABREAST][FA__FLOATS], gamma[FA__FLOATS], beta[FA__FLOATS]; /* weights: of a piece, or of half of them */
     float middle[FA__ABREAST], squares[FA__ABREAST]; /* sums first */
     FA__LOOP(_source) from[FA__ABREAST];
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
-        from[r].x = FA__LOOP(_row_at)(fa__address(&p->x, row + r < p->rows.rows ? row + r : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
+        from[r].x = FA__LOOP(_row_at)(fa__address(&p->x, row + r * apart < p->rows.rows ? row + r * apart : 0, 0, sizeof(FA__ELEMENT)), p->rows.cols, team);
         FA__LOOP(_row__set_policy)(&from[r].x, p->rows.policy);
         FA__LOOP(_row_hold)(&from[r].held, NULL, &from[r].x, 0.0f);
     }
@@ -137,7 +139,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         squares[r] = squares[r] < 0.0f ? 0.0f : squares[r]; /* NaN remains */
     }
     FA__ROLL
-    for (int r = 0; r < rows; r++) { /* each in the place of the first: the code is there once */
+    for (int r = 0; !lanes_only && r < rows; r++) { /* each in the place of the first: the code is there once */
         float first = mean[0], of_first = squares[0];
         FA__LOOP(_reduce__warps_moments_of)(p->inverse_cols, number, &first, &of_first, team, place->shared);
         FA__UNROLL
@@ -148,16 +150,16 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
         middle[r] = mean[r] = 0.0f;
-        squares[r] = FA__LOOP(_reduce_sum)(squares[r], team, place->shared);
+        squares[r] = lanes_only ? FA__LOOP(_reduce_lanes_sum)(squares[r], team) : FA__LOOP(_reduce_sum)(squares[r], team, place->shared);
     }
 #endif
     row = (int64_t)fa_sm80_opaque_address((uint64_t)row); /* what follows from it is not kept in registers meanwhile */
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
         rstd[r] = fa__rsqrt(squares[r] * p->inverse_cols + p->eps), shift[r] = (middle[r] - mean[r]) * rstd[r];
-        if (row + r >= p->rows.rows || team->thread > 0) continue;
-        if (p->rstd) p->rstd[row + r] = rstd[r];
-        if (FA__CENTERED && p->mean) p->mean[row + r] = mean[r];
+        if (row + r * apart >= p->rows.rows || team->thread > 0) continue;
+        if (p->rstd) p->rstd[row + r * apart] = rstd[r];
+        if (FA__CENTERED && p->mean) p->mean[row + r * apart] = mean[r];
     }
     if (row >= p->rows.rows || !p->y.data) return; /* after the last reduction */
 
@@ -165,8 +167,8 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     FA__UNROLL
     for (int r = 0; r < rows; r++) {
         if (words) FA__LOOP(_row_renew)(&from[r].held, p->rows.none[1]);
-        y[r] = FA__LOOP(_open)(&p->y, p, row + r, &from[r].x);
-        if (r > 0 && row + r >= p->rows.rows) y[r].cols = 0;
+        y[r] = FA__LOOP(_open)(&p->y, p, row + r * apart, &from[r].x);
+        if (r > 0 && row + r * apart >= p->rows.rows) y[r].cols = 0;
     }
     FA__ROLL
     for (int turn = 0; turn < turns; turn++) {

@@ -37,6 +37,20 @@
 #include <fa/kernel/rows_gpu_team.h>
 #endif
 
+/* And for short ones. */
+#if !FA__CUT_FORWARD && !FA__ONCE_FORWARD
+#define FA__VARIANT _short
+#define FA__BACKWARD 0
+#define FA__SHORT
+#include <fa/kernel/rows_gpu_team.h>
+#endif
+#if !FA__CUT_BACKWARD && !FA__ONE_DIRECTION
+#define FA__VARIANT _short_back
+#define FA__BACKWARD 1
+#define FA__SHORT
+#include <fa/kernel/rows_gpu_team.h>
+#endif
+
 #if !FA__CUT_FORWARD
 #define FA__VARIANT _slots
 #define FA__DIRECTIONS FA__ROWS_FORWARD
@@ -77,11 +91,13 @@ FA__CALLED fa_status FA__ROWS(__run_cut)(FA__PARAMS *p, const char *name, int by
     return FA__FAIL(FA_ERROR_RESOURCE, "%s: a segment of %lld elements does not fit in a block of %d threads", name, (long long)p->rows.cols,
                     FA__CUT_THREADS);
 }
-/* Rows: `held` or `whole` if they fit in a block, else `split`. */
-FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int tensors, int once, int aligned, const void *held, const void *whole,
-                                          const void *split, size_t scratch, fa_stream stream) {
+/* Rows: `brief`, if there is one, for short ones; `held` or `whole` if they fit in a block, else `split`. */
+FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int backward, int tensors, int once, int aligned, const void *brief,
+                                          const void *held, const void *whole, const void *split, size_t scratch, fa_stream stream) {
     const int element = (int)sizeof(FA__ELEMENT);
     fa__rows_policy(&p->rows, element, 0);
+    if (brief && fa__rows_short(&p->rows, element, aligned, backward ? FA__SHORT_BACK_BYTES : FA__SHORT_BYTES, !backward))
+        return fa__launch_rows(name, brief, &p->rows, 0, p, stream);
     if (once ? fa__rows_once(&p->rows, element, aligned)
              : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
@@ -99,8 +115,8 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #if FA__CUT_BACKWARD
         return FA__ROWS(__run_cut)(p, name, FA__TEAM_BYTES(FA__HELD_BACKWARD), aligned, held, whole, stream);
 #else
-        return FA__ROWS(__run_rows)(p, name, FA__HELD_BACKWARD, 0, aligned, held, whole, (const void *)FA__ROWS(_slots_back_kernel_backward),
-                                    sizeof(FA__ROWS(_slots_back_reduce_shared)), stream);
+        return FA__ROWS(__run_rows)(p, name, 1, FA__HELD_BACKWARD, 0, aligned, (const void *)FA__ROWS(_short_back_kernel_backward), held, whole,
+                                    (const void *)FA__ROWS(_slots_back_kernel_backward), sizeof(FA__ROWS(_slots_back_reduce_shared)), stream);
 #endif
     }
 #endif
@@ -113,8 +129,13 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #if FA__CUT_FORWARD
     return FA__ROWS(__run_cut)(p, name, FA__TEAM_BYTES(FA__HELD_FORWARD), aligned, held, whole, stream);
 #else
-    return FA__ROWS(__run_rows)(p, name, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, held, whole, (const void *)FA__ROWS(_slots_kernel_forward),
-                                sizeof(FA__ROWS(_slots_reduce_shared)), stream);
+#if FA__ONCE_FORWARD
+    const void *brief = NULL;
+#else
+    const void *brief = (const void *)FA__ROWS(_short_kernel_forward);
+#endif
+    return FA__ROWS(__run_rows)(p, name, 0, FA__HELD_FORWARD, FA__ONCE_FORWARD, aligned, brief, held, whole,
+                                (const void *)FA__ROWS(_slots_kernel_forward), sizeof(FA__ROWS(_slots_reduce_shared)), stream);
 #endif
 }
 #undef FA__FORWARD_BYTES

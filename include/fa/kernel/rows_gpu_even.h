@@ -25,8 +25,8 @@
         FA__LOOP(_place) place = {&shared, NULL};                                                          \
         fa_team team = FA__EVEN_TEAM;                                                                      \
         FA__LOOP(_reduce__greet)(&team, &shared);                                                          \
-        const int64_t row = (int64_t)FA__EVEN_ROW * p.rows.teams + ((int)threadIdx.x >> p.rows.team_bits); \
-        FA__LOOP(direction)(&p, FA__LOOP(_ABREAST) * row, &team, &place);                                  \
+        const int64_t first = (int64_t)FA__EVEN_ROW * FA__LOOP(_ABREAST) * p.rows.teams;                   \
+        FA__LOOP(direction)(&p, first + ((int)threadIdx.x >> p.rows.team_bits), &team, &place);            \
     })
 FA__EVEN_KERNEL(FA__DIRECTION)
 #undef FA__EVEN_KERNEL

@@ -18,7 +18,7 @@
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
-#define FA__SWEEP_EVEN_FROM 16
+#define FA__SWEEP_EVEN_FROM 3
 #define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
 /* A team has as many rows in shared memory as it takes to have so many bytes per multiprocessor in flight while one row is used. */
 #define FA__SWEEP_AHEAD (64 * 1024)

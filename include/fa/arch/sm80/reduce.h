@@ -196,7 +196,7 @@ FA__FN float FA__RED(_sum)(float x, fa_team *team, FA__RED(_shared) * shared) {
 /* The sum over the lanes of a warp that are in the caller's team. */
 FA__FN float FA__RED(_lanes_sum)(float x, const fa_team *team) {
     FA__UNROLL
-    for (int step = 1; step < 32; step *= 2) { /* no branches: latency counts */
+    for (int step = 1; step < FA__RED(_LANES); step *= 2) { /* no branches: latency counts */
         const float other = fa_sm80_shuffle_f32(x, step);
         x = step < team->threads ? x + other : x;
     }

@@ -2,8 +2,12 @@
 #if !defined(FA__MOST_WARPS) /* of a block */
 #define FA__MOST_WARPS 32
 #endif
-enum { FA__RED(_PARTS) = FA__MOST_WARPS * FA_BLOCKS }; /* warps of a cluster */
+#if !defined(FA__MOST_LANES) /* of a team within a warp; fewer than 32: there are no other teams */
+#define FA__MOST_LANES 32
+#endif
+enum { FA__RED(_PARTS) = FA__MOST_WARPS * FA_BLOCKS, /* warps of a cluster */ FA__RED(_LANES) = FA__MOST_LANES };
 #undef FA__MOST_WARPS
+#undef FA__MOST_LANES
 typedef struct __align__(128) FA__RED(_shared) { /* what lies behind it is as well aligned */
     uint64_t sent[16]; /* two barriers that count what the blocks of a cluster send to them; and room, so that what lies behind stays aligned
                           to 128 bytes: copies into it are 5 % faster then */
