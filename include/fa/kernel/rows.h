@@ -35,6 +35,9 @@ typedef struct fa__rows {
     int stream;           /* the result is larger than caches are, and bypasses them (CPU) */
 } fa__rows;
 
+/* Elements of a row's ends that a thread has where these are handled apart (FA__ENDS; GPU). */
+#define FA__ENDS_EACH 4
+
 /* Which row functions a variant needs (FA__DIRECTIONS). */
 #define FA__ROWS_FORWARD 1
 #define FA__ROWS_BACKWARD 2

@@ -3,6 +3,8 @@
  *   in registers       a few lanes, a warp or a block hold a row; the other teams of the multiprocessor hide its latency
  *   in shared memory   of a block, or of the blocks of a cluster (compute capability 9.0), where rows are longer
  *   nowhere            even longer rows, which are read again, and rows that are needed only once
+ *
+ * Of rows in registers that begin and end anywhere, whole vectors are held as in others, and what lies outside of them by elements.
  */
 #include <fa/kernel/gpu.h>
 #include <fa/kernel/rows_launch.h>
@@ -99,7 +101,8 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int b
     if (brief && fa__rows_short(&p->rows, element, aligned, backward ? FA__SHORT_BACK_BYTES : FA__SHORT_BYTES, !backward))
         return fa__launch_rows(name, brief, &p->rows, 0, p, stream);
     if (once ? fa__rows_once(&p->rows, element, aligned)
-             : fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0))
+             : (fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0) && p->rows.whole) ||
+                   fa__rows_ends(&p->rows, element, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
     fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch, once ? FA__SLOT_THREADS : FA__SLOT_MOST);
     if (status != FA_OK) return status;

@@ -21,13 +21,15 @@
  * than in blocks of 128 on an H200). */
 #define FA__TEAM_THREADS 512
 #define FA__TEAM_RESIDENT 2 /* such blocks that fit in a multiprocessor */
-/* Short rows of whole vectors: a thread has one, in half as many registers, so that there are twice as many threads. For a forward only rows that fill
- * their teams (2^28 elements of bf16 on an H200, of 8, 16, 32, 64 columns: 2.03, 1.17, 1.23, 1.03 times as fast; of 24, 40, 48, 56: 0.81 to 0.95), for a
- * backward any such rows (of 8 to 160: 1.02 to 1.2). */
+/* Short rows of whole vectors, of which a thread has one, in half as many registers, so that there are twice as many threads. A forward has those that
+ * fill their teams (2^28 elements of bf16 on an H200, of 8, 16, 32, 64 columns: 2.03, 1.17, 1.23, 1.03 times as fast; of 24, 40, 48, 56: 0.81 to 0.95),
+ * a backward all of them (of 8 to 160: 1.02 to 1.2). */
 #define FA__SHORT_BYTES 128
 #define FA__SHORT_BACK_BYTES 512
 #define FA__SHORT_THREADS 256 /* of a block */
 #define FA__SHORT_RESIDENT 8  /* such blocks */
+/* Of the ends of a row that begins and ends anywhere, at most 14 elements, each thread has FA__ENDS_EACH, so that so many threads are enough: */
+#define FA__ENDS_THREADS 4
 #define FA__CUT_THREADS 128 /* of a block that takes a segment (kernel/segments.h), FA__TEAM_BYTES each */
 /* Rows in shared memory, processed in pieces of FA__TEAM_BYTES. */
 #define FA__SLOT_THREADS 256      /* of a block; down to half as many, so that a row fills its pieces; and more, up to FA__SLOT_MOST, of a large one */
@@ -91,6 +93,15 @@ static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int ali
     fa__rows_teams(r, needed, most);
     r->whole = r->even && r->cols * element_bytes % 16 == 0 && r->rows <= FA__BLOCKS_MOST;
     if (full) r->whole &= r->cols * element_bytes == (int64_t)r->threads * bytes && r->rows % r->teams == 0;
+    return 1;
+}
+/* The same of rows whose ends are handled apart. */
+static inline FA_UNUSED int fa__rows_ends(fa__rows *r, int element_bytes, int bytes, int most) {
+    const int64_t needed = (r->cols * element_bytes / 16 * 16 + bytes - 1) / bytes;
+    if (needed > most) return 0;
+    const int64_t of_ends = (r->cols + FA__ENDS_EACH - 1) / FA__ENDS_EACH, least = of_ends < FA__ENDS_THREADS ? of_ends : FA__ENDS_THREADS;
+    fa__rows_teams(r, needed > least ? needed : least, most);
+    r->whole = 0;
     return 1;
 }
 /* Whether a row is short, of at most `most` bytes, and, if `full`, fills its team; and the size of its team, if so. */

@@ -1,12 +1,16 @@
 /* rows_primitives.h: the primitives that row functions are made of, for the variant FA__VARIANT of an instance. Takes parameters of
- * fa/row.h and fa/reduce.h, and three of its own. FA__DIRECTIONS: which row functions are needed (default: both). FA__EVEN: whether rows are
+ * fa/row.h and fa/reduce.h, and four of its own. FA__DIRECTIONS: which row functions are needed (default: both). FA__EVEN: whether rows are
  * of whole vectors (FA_WHOLE 2), and a piece is one for each thread (default: 0; GPU). FA__ABREAST: how many of such rows a team has at a
- * time (default: 1). */
+ * time (default: 1). FA__ENDS: whether rows may begin and end anywhere although FA_WHOLE is 2, since row functions look after their ends themselves
+ * (default: 0). */
 #if !defined(FA__EVEN)
 #define FA__EVEN 0
 #endif
 #if !defined(FA__ABREAST)
 #define FA__ABREAST 1
+#endif
+#if !defined(FA__ENDS)
+#define FA__ENDS 0
 #endif
 /* A name of this variant. */
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
@@ -40,6 +44,7 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #if !defined(FA__DIRECTIONS)
 #define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)
 #endif
+enum { FA__LOOP(_ENDS) = FA__ENDS };
 #include FA__BODY
 #else
 #if !defined(FA_BLOCKS)
@@ -59,3 +64,4 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #undef FA__DIRECTIONS
 #undef FA__EVEN
 #undef FA__ABREAST
+#undef FA__ENDS

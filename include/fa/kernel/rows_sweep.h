@@ -18,7 +18,7 @@
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
-#define FA__SWEEP_EVEN_FROM 3
+#define FA__SWEEP_EVEN_FROM 3 /* of three to twelve vectors 1.3 to 2.5 times as fast as one vector a thread (2^28 elements of bf16), of one 0.63 */
 #define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
 /* A team has as many rows in shared memory as it takes to have so many bytes per multiprocessor in flight while one row is used. */
 #define FA__SWEEP_AHEAD (64 * 1024)

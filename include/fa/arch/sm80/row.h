@@ -9,7 +9,12 @@ enum {
     FA__ROW(_LENGTH) = FA__ROW(_VECTORS) * FA__ROW(_VECTOR),
     FA__ROW(_PARTS) = FA__ROW(_VECTORS),
     FA__ROW(_PART) = FA__ROW(_VECTOR),
-    FA__ROW(_WHOLE) = FA_WHOLE
+    FA__ROW(_WHOLE) = FA_WHOLE,
+#if defined(FA__ENDS) /* kernel/rows_primitives.h: vectors of all rows but the first may lie anywhere */
+    FA__ROW(__ANYWHERE) = FA__ENDS
+#else
+    FA__ROW(__ANYWHERE) = 0
+#endif
 };
 FA__REQUIRE(FA_WHOLE > 0 || FA__ROW(_VECTORS) <= 32, /* a bit for each */
             "FA_COLS is " FA__STR(FA_COLS) " and FA_THREADS is " FA__STR(FA_THREADS) ": a thread of a GPU holds at most 32 vectors of 16 bytes of any row; more threads are needed");
@@ -55,10 +60,36 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
     FA__ROW(_view) v = *of;
     v.first = (FA__ELEMENT *)(uintptr_t)row;
+    if (FA__ROW(__ANYWHERE)) v.width = FA__ROW(__width)(v.first);
     if (FA__ROW(__no_ends)(&v)) return v;
     v.first -= v.shift;
     v.width = FA__ROW(__width)(v.first);
     return v;
+}
+
+/* Of a row that begins and ends anywhere, what does not lie in whole vectors, at most 14 elements, is handled by themselves: `head` of them come first.
+ * (Vectors with ends in them took a third of the instructions of a softmax.) */
+typedef struct FA__ROW(__ends) {
+    int head, count, inner; /* of all elements; those of whole vectors */
+} FA__ROW(__ends);
+/* Of the row at *first, which becomes the address of its first whole vector, and *cols what is in whole vectors; without `apart` there are none, and neither
+ * changes. */
+FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols, const int apart) {
+    FA__ROW(__ends) e = {0, 0, 0};
+    if (!apart) return e;
+    const int gap = (int)((0u - (unsigned)(uintptr_t)*first) & 15u) / (int)sizeof(FA__ELEMENT);
+    e.head = gap < *cols ? gap : (int)*cols;
+    e.inner = ((int)*cols - e.head) / FA__ROW(_VECTOR) * FA__ROW(_VECTOR);
+    e.count = (int)*cols - e.inner;
+    *first += e.head;
+    *cols = e.inner;
+    return e;
+}
+/* Number i of a thread: whether there is one, and its column from the first whole vector on. */
+FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_team *team) {
+    const int which = i * team->threads + team->thread;
+    *col = which - e->head + (which < e->head ? 0 : e->inner);
+    return which < e->count;
 }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* stores that pass by the first-level cache were slower */
@@ -135,6 +166,8 @@ FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, flo
  * loop that is not unrolled: few rows have more than two, and the code for one is long. */
 FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t piece, uint32_t fill) {
     int begin = 0, end = 0, whole = FA__ROW(__no_ends)(v);
+    const int narrow = FA__ROW(__ANYWHERE) && v->width < 16;
+    uint32_t ragged = 0;
     if (!whole) {
         begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
         whole = FA__ROW(__whole)(v, begin, end);
@@ -152,17 +185,18 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
                 FA__UNROLL
                 for (int i = 0; i < FA__ROW(_WORDS); i++) to[i] = fill;
                 int there = FA__ROW(__there)(v, piece, j);
+                if (FA__ROW(__ANYWHERE)) ragged |= (uint32_t)(there & narrow) << j, there &= !narrow;
                 if (v->stream) fa_sm80_load_of(there, to, at, FA__ROW(_WORDS), v->policy);
                 else fa_sm80_load_if(there, to, at, FA__ROW(_WORDS));
             }
         }
-        return;
+        if (!ragged) return;
+        end = INT32_MAX;
     }
 #if FA_VECTOR == 16
     const FA__ELEMENT *from = v->first + piece * FA__ROW(_LENGTH) * v->threads;
-    uint32_t ragged = 0;
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+    for (int j = 0; !whole && j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         FA__UNROLL
         for (int i = 0; i < 4; i++) raw[4 * j + i] = fill;
@@ -195,17 +229,22 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
     }
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + FA__ROW(_WORDS) * j, x + j * FA__ROW(_VECTOR));
+    const int narrow = FA__ROW(__ANYWHERE) && v->width < 16;
+    uint32_t ragged = 0;
     if (whole) {
         FA__UNROLL
-        for (int j = 0; j < FA__ROW(_VECTORS); j++)
-            if (FA__ROW(__there)(v, piece, j)) fa_sm80_store(FA__ROW(__place)(v, piece, j), raw + FA__ROW(_WORDS) * j, FA__ROW(_WORDS));
-        return;
+        for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+            if (!FA__ROW(__there)(v, piece, j)) continue;
+            if (narrow) ragged |= 1u << j;
+            else fa_sm80_store(FA__ROW(__place)(v, piece, j), raw + FA__ROW(_WORDS) * j, FA__ROW(_WORDS));
+        }
+        if (!ragged) return;
+        end = INT32_MAX;
     }
 #if FA_VECTOR == 16
     FA__ELEMENT *to = v->first + piece * FA__ROW(_LENGTH) * v->threads;
-    uint32_t ragged = 0;
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_VECTORS); j++) {
+    for (int j = 0; !whole && j < FA__ROW(_VECTORS); j++) {
         int at = (j * v->threads + v->thread) * FA__ROW(_VECTOR);
         if (v->width == 16 && at >= begin && at + FA__ROW(_VECTOR) <= end) fa_sm80_store16(to + at, raw + 4 * j);
         else if (at < end && at + FA__ROW(_VECTOR) > begin) ragged |= 1u << j;
