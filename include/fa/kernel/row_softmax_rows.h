@@ -134,7 +134,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         total += (FA__LOOP(_reduce__total))part;
     }
     FA__UNROLL
-    for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++) total += p->log ? ends_d[i] : ends_y[i] * ends_d[i];
+    for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++) total += (FA__LOOP(_reduce__total))(p->log ? ends_d[i] : ends_y[i] * ends_d[i]);
     const float sum = FA__LOOP(_reduce_sum)((float)total, team, place->shared); /* not divided yet: that may be infinite where no result is */
     FA__UNROLL
     for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++) {
