@@ -150,8 +150,8 @@ static form random_form(rng *r) {
 static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, LONGER_LENGTHS, 16383, 16384, 16385, 32768, 32769, 50257, 65537}; /* and a cluster's memory, nothing */
     static const int64_t huge[] = {131072, 131075, 262144, 500001};
-    /* In vectors of 16 bytes: more than registers hold, by blocks of 128 to 768 threads and clusters of these, with and without a rest. */
     static const int64_t vectors[] = {SHORT_VECTORS};
+    /* In vectors of 16 bytes: more than registers hold, by blocks of 128 to 768 threads and clusters of these, with and without a rest. */
     static const int64_t longer[] = {1025, 2304, 2560, 3001, 3136, 5120, 6288, 8193, 12544, 18992, 25008};
     rng r = rng_new(seed, 300 + (uint64_t)k->dtype);
     tally t = new_tally(k, &r);

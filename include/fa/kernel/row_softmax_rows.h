@@ -29,7 +29,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     float kept[(int)FA__KEPT * FA__LOOP(_row_LENGTH)], bases[FA__KEPT], factors[FA__KEPT], factor, ends[FA__ENDS_EACH];
     FA__LOOP(_row_held) held;
     const FA__ELEMENT *const row0 = (const FA__ELEMENT *)p->x.data + row * p->x.stride_row, *first = row0;
-    const FA__LOOP(_row__ends) apart = FA__LOOP(_row__ends_of)(&first, &cols, FA__LOOP(_ENDS));
+    const FA__LOOP(_row__ends) apart = FA__LOOP(_row__ends_of)(&first, &cols);
     int col;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(first, cols, team);
     FA__LOOP(_row_view) out = FA__LOOP(_row_like)((const FA__ELEMENT *)p->y.data + row * p->y.stride_row + (first - row0), &in);
@@ -39,7 +39,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 
     FA__LOOP(_row_hold)(&held, FA__LOOP(_slots)(place, p, 0), &in, -INFINITY);
     FA__UNROLL
-    for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++)
+    for (int i = 0; FA__LOOP(_row__ENDS) && i < FA__ENDS_EACH; i++)
         ends[i] = FA__LOOP(_row__end)(&col, &apart, i, team) ? fa_load_element(first, col, FA_DTYPE) : -INFINITY;
     FA__LOOP(_row_wait)();
     float max = -INFINITY, sum = 0.0f;
@@ -54,7 +54,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         else sum += FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
         if (keeps) bases[piece] = max, factors[piece] = factor;
     }
-    if (FA__LOOP(_ENDS)) {
+    if (FA__LOOP(_row__ENDS)) {
         const float base = FA__LOOP(__rise)(&max, &sum, ends, FA__ENDS_EACH, p->scale_log2);
         sum += FA__LOOP(_reduce_exp_sum_of)(ends, FA__ENDS_EACH, base, p->scale_log2);
     }
@@ -62,7 +62,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 
     /* A row of -inf has the sum 0: 0 / 0 and -inf - -inf are NaN, as in the unfused computation. */
     float inverse = fa__reciprocal(sum), log_sum = p->log ? fa__log_accurate(sum) : 0.0f;
-    if (FA__LOOP(_ENDS)) {
+    if (FA__LOOP(_row__ENDS)) {
         float weight = 1.0f;
         if (p->log) FA__LOOP(__logarithms)(ends, ends, FA__ENDS_EACH, max, p->scale, log_sum);
         else FA__LOOP(_reduce__exp_near)(ends, ends, FA__ENDS_EACH, max, p->scale_log2, &weight), weight *= inverse;
@@ -103,7 +103,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     float y[FA__LOOP(_row_LENGTH)], d[FA__LOOP(_row_LENGTH)];
     FA__LOOP(_row_held) held_y, held_d;
     const FA__ELEMENT *const row0 = (const FA__ELEMENT *)p->y.data + row * p->y.stride_row, *first = row0;
-    const FA__LOOP(_row__ends) apart = FA__LOOP(_row__ends_of)(&first, &cols, FA__LOOP(_ENDS));
+    const FA__LOOP(_row__ends) apart = FA__LOOP(_row__ends_of)(&first, &cols);
     float ends_y[FA__ENDS_EACH], ends_d[FA__ENDS_EACH];
     int col;
     FA__LOOP(_row_view) in = FA__LOOP(_row_at)(first, cols, team);
@@ -117,7 +117,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row_hold)(&held_y, FA__LOOP(_slots)(place, p, 0), &in, 0.0f);
     FA__LOOP(_row_hold)(&held_d, FA__LOOP(_slots)(place, p, 1), &in_d, 0.0f);
     FA__UNROLL
-    for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++) {
+    for (int i = 0; FA__LOOP(_row__ENDS) && i < FA__ENDS_EACH; i++) {
         const int there = FA__LOOP(_row__end)(&col, &apart, i, team);
         ends_y[i] = there ? fa_load_element(in.first, col, FA_DTYPE) : 0.0f, ends_d[i] = there ? fa_load_element(in_d.first, col, FA_DTYPE) : 0.0f;
     }
@@ -134,10 +134,10 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         total += (FA__LOOP(_reduce__total))part;
     }
     FA__UNROLL
-    for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++) total += (FA__LOOP(_reduce__total))(p->log ? ends_d[i] : ends_y[i] * ends_d[i]);
+    for (int i = 0; FA__LOOP(_row__ENDS) && i < FA__ENDS_EACH; i++) total += (FA__LOOP(_reduce__total))(p->log ? ends_d[i] : ends_y[i] * ends_d[i]);
     const float sum = FA__LOOP(_reduce_sum)((float)total, team, place->shared); /* not divided yet: that may be infinite where no result is */
     FA__UNROLL
-    for (int i = 0; FA__LOOP(_ENDS) && i < FA__ENDS_EACH; i++) {
+    for (int i = 0; FA__LOOP(_row__ENDS) && i < FA__ENDS_EACH; i++) {
         const float e = p->log ? fa__exp2(ends_y[i] * FA__LOG2_E) : ends_y[i];
         if (FA__LOOP(_row__end)(&col, &apart, i, team))
             fa_store_element(out.first, col, FA_DTYPE, (p->log ? ends_d[i] - e * sum : e * (ends_d[i] - sum)) * p->scale);

@@ -42,7 +42,7 @@
         int64_t row = (int64_t)blockIdx.x * p.rows.teams;                                                                \
         int mine = (int)threadIdx.x >> p.rows.team_bits;                                                                 \
         team.whole = FA__LOOP(_row_WHOLE);                                                                               \
-        if (FA__LOOP(_row_WHOLE) && !FA__LOOP(_ENDS)) {                                                                  \
+        if (FA__LOOP(_row_WHOLE) && !FA__LOOP(_row__ENDS)) {                                                             \
             team.thread = (int)threadIdx.x - (mine << p.rows.team_bits), team.threads = p.rows.threads;                  \
             FA__LOOP(direction)(&p, (int64_t)((uint32_t)row + (uint32_t)mine), &team, &place);                           \
         } else {                                                                                                         \

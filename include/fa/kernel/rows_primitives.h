@@ -44,7 +44,6 @@ FA__FN float *FA__LOOP(_sums)(const FA__LOOP(_place) * place, int which, int64_t
 #if !defined(FA__DIRECTIONS)
 #define FA__DIRECTIONS (FA__ROWS_FORWARD | FA__ROWS_BACKWARD)
 #endif
-enum { FA__LOOP(_ENDS) = FA__ENDS };
 #include FA__BODY
 #else
 #if !defined(FA_BLOCKS)

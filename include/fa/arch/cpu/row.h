@@ -40,10 +40,11 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; }
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
-typedef int FA__ROW(__ends); /* none: a piece ends where its row does */
-FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols, const int apart) {
+enum { FA__ROW(__ENDS) = 0 }; /* a piece ends where its row does */
+typedef int FA__ROW(__ends);
+FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols) {
     (void)first, (void)cols;
-    return apart;
+    return 0;
 }
 FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_team *team) {
     (void)e, (void)i, (void)team;

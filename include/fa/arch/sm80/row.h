@@ -10,10 +10,10 @@ enum {
     FA__ROW(_PARTS) = FA__ROW(_VECTORS),
     FA__ROW(_PART) = FA__ROW(_VECTOR),
     FA__ROW(_WHOLE) = FA_WHOLE,
-#if defined(FA__ENDS) /* kernel/rows_primitives.h: vectors of all rows but the first may lie anywhere */
-    FA__ROW(__ANYWHERE) = FA__ENDS
+#if defined(FA__ENDS) /* kernel/rows_primitives.h: and vectors of all rows but the first may lie anywhere */
+    FA__ROW(__ENDS) = FA__ENDS
 #else
-    FA__ROW(__ANYWHERE) = 0
+    FA__ROW(__ENDS) = 0
 #endif
 };
 FA__REQUIRE(FA_WHOLE > 0 || FA__ROW(_VECTORS) <= 32, /* a bit for each */
@@ -60,7 +60,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
     FA__ROW(_view) v = *of;
     v.first = (FA__ELEMENT *)(uintptr_t)row;
-    if (FA__ROW(__ANYWHERE)) v.width = FA__ROW(__width)(v.first);
+    if (FA__ROW(__ENDS)) v.width = FA__ROW(__width)(v.first);
     if (FA__ROW(__no_ends)(&v)) return v;
     v.first -= v.shift;
     v.width = FA__ROW(__width)(v.first);
@@ -72,11 +72,11 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 typedef struct FA__ROW(__ends) {
     int head, count, inner; /* of all elements; those of whole vectors */
 } FA__ROW(__ends);
-/* Of the row at *first, which becomes the address of its first whole vector, and *cols what is in whole vectors; without `apart` there are none, and neither
+/* Of the row at *first, which becomes the address of its first whole vector, and *cols what is in whole vectors; without FA__ENDS there are none, and neither
  * changes. */
-FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols, const int apart) {
+FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols) {
     FA__ROW(__ends) e = {0, 0, 0};
-    if (!apart) return e;
+    if (!FA__ROW(__ENDS)) return e;
     const int gap = (int)((0u - (unsigned)(uintptr_t)*first) & 15u) / (int)sizeof(FA__ELEMENT);
     e.head = gap < *cols ? gap : (int)*cols;
     e.inner = ((int)*cols - e.head) / FA__ROW(_VECTOR) * FA__ROW(_VECTOR);
@@ -166,7 +166,7 @@ FA__FN void FA__ROW(_pad)(float *x, const FA__ROW(_view) * v, int64_t piece, flo
  * loop that is not unrolled: few rows have more than two, and the code for one is long. */
 FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t piece, uint32_t fill) {
     int begin = 0, end = 0, whole = FA__ROW(__no_ends)(v);
-    const int narrow = FA__ROW(__ANYWHERE) && v->width < 16;
+    const int narrow = FA__ROW(__ENDS) && v->width < 16;
     uint32_t ragged = 0;
     if (!whole) {
         begin = piece == 0 ? v->shift : 0, end = FA__ROW(__left)(v, piece);
@@ -185,7 +185,7 @@ FA__FN void FA__ROW(__fetch)(uint32_t *raw, const FA__ROW(_view) * v, int64_t pi
                 FA__UNROLL
                 for (int i = 0; i < FA__ROW(_WORDS); i++) to[i] = fill;
                 int there = FA__ROW(__there)(v, piece, j);
-                if (FA__ROW(__ANYWHERE)) ragged |= (uint32_t)(there & narrow) << j, there &= !narrow;
+                if (FA__ROW(__ENDS)) ragged |= (uint32_t)(there & narrow) << j, there &= !narrow;
                 if (v->stream) fa_sm80_load_of(there, to, at, FA__ROW(_WORDS), v->policy);
                 else fa_sm80_load_if(there, to, at, FA__ROW(_WORDS));
             }
@@ -229,7 +229,7 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
     }
     FA__UNROLL
     for (int j = 0; j < FA__ROW(_VECTORS); j++) FA__ROW(__pack)(raw + FA__ROW(_WORDS) * j, x + j * FA__ROW(_VECTOR));
-    const int narrow = FA__ROW(__ANYWHERE) && v->width < 16;
+    const int narrow = FA__ROW(__ENDS) && v->width < 16;
     uint32_t ragged = 0;
     if (whole) {
         FA__UNROLL
