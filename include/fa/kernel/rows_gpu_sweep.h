@@ -62,12 +62,13 @@
 /* Rows of halves with two weights of floats, which have more bytes than the rows: the L1 cache has much to deliver. In the
  * longest rows a thread has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % faster for
  * 16k columns, but 5 to 18 % slower for rows that leave some threads without work). Of short ones it has two rows at a time:
- * 5 % faster for 4,096 rows of 1,024 columns, but 1 % slower for many such rows; 18 % faster for 4,096 rows of 2,048, but up to
- * 21 % slower for many rows that leave threads of two warps without work. */
+ * 5 % faster for 4,096 rows of 1,024 columns, but 1 % slower for many such rows. From 3.5 KB on two warps have a row (2,048 columns:
+ * 4 % slower for many rows, 15 % faster for 4,096), and from 6 KB to 8 KB two warps instead of four (4,096 columns: 6 % faster for many, 3 % slower for 4,096). */
 #define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && FA__IS_HALF)
 #define FA__LONG_BYTES (22 * 1024)
 #define FA__PAIR_BYTES 1024
-#define FA__PAIR_BLOCK_BYTES 3584
+#define FA__TWO_WARPS_BYTES 3584
+#define FA__TWO_WIDE_BYTES 6144
 #if FA__HEAVY
 #define FA__VARIANT _long
 #define FA_PIECES 8
@@ -80,6 +81,7 @@
 #define FA__VARIANT _pair
 #define FA_PIECES 4
 #define FA__ABREAST 2
+#define FA__MOST_LANES 32
 #define FA__MOST 256
 #define FA__RESIDENT 2
 #define FA__DIRECTION _forward_plain
@@ -184,7 +186,8 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
 #endif
         {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0, 0, 1, 0},
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 64, 1, FA__PAIR_BLOCK_BYTES, 0, 2, 0},
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 64, 1, FA__TWO_WARPS_BYTES, 0, 1, 0},
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 64, 1, FA__TWO_WIDE_BYTES, 0, 1, 0},
 #endif
         {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1, 0}, /* within warps if that can be */
         {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0, 0, 1, 0},
@@ -268,7 +271,8 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #undef FA__WIDE_CLUSTERS
 #undef FA__LONG_BYTES
 #undef FA__PAIR_BYTES
-#undef FA__PAIR_BLOCK_BYTES
+#undef FA__TWO_WARPS_BYTES
+#undef FA__TWO_WIDE_BYTES
 #undef FA__RESIDENT_THREADS
 #undef FA__CLUSTER_OF
 #undef FA__TEAM_OF

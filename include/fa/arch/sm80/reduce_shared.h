@@ -2,10 +2,12 @@
 #if !defined(FA__MOST_WARPS) /* of a block */
 #define FA__MOST_WARPS 32
 #endif
-#if !defined(FA__MOST_LANES) /* of a team within a warp; fewer than 32: there are no other teams */
-#define FA__MOST_LANES 32
+#if defined(FA__MOST_LANES) /* of a team: there are none but within warps */
+enum { FA__RED(_WITHIN) = 1, FA__RED(_LANES) = FA__MOST_LANES };
+#else
+enum { FA__RED(_WITHIN) = 0, FA__RED(_LANES) = 32 };
 #endif
-enum { FA__RED(_PARTS) = FA__MOST_WARPS * FA_BLOCKS, /* warps of a cluster */ FA__RED(_LANES) = FA__MOST_LANES };
+enum { FA__RED(_PARTS) = FA__MOST_WARPS * FA_BLOCKS }; /* warps of a cluster */
 #undef FA__MOST_WARPS
 #undef FA__MOST_LANES
 typedef struct __align__(128) FA__RED(_shared) { /* what lies behind it is as well aligned */
