@@ -321,7 +321,7 @@ enum { LONG = 1 << (REAL_GPU ? 20 : 17) };
 static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, 768, LONGER_LENGTHS, 16383, 16384, 16385, 32768, 32769, 50257, 65537}; /* and clusters */
     /* Rows of whole vectors, which fill their threads or leave some without work. */
-    static const int64_t even[] = {768, 1024, 1152, 1536, 2048, 2560, 4096, 5120, 8192, 8200, 10240, 11264, 11272, 12808, 16376, 16384};
+    static const int64_t even[] = {768, 1024, 1152, 1536, 1792, 2048, 2304, 2560, 3584, 4096, 5120, 8192, 8200, 10240, 11264, 11272, 12808, 16376, 16384};
     static const int64_t vectors[] = {SHORT_VECTORS};
     /* The same in vectors of 16 bytes: more than a thread block holds, and than a cluster of them does. */
 #if REAL_GPU

@@ -50,8 +50,8 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
     const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
     const int apart = p->rows.teams, lanes_only = FA__LOOP(_reduce_WITHIN); /* no team is larger than a warp */
-    /* Plain rows of several pieces are done in two halves, by code that is there once: the second half takes the place of the first. */
-    const int turns = plain && FA__HELD_PIECES > 1 ? 2 : 1, together = FA__HELD_PIECES / turns;
+    /* Plain rows of several pieces are done in two halves, or piece by piece, by code that is there once: what follows takes the place of the first. */
+    const int turns = !plain || FA__HELD_PIECES == 1 ? 1 : FA__HELD_PIECES % 2 ? FA__HELD_PIECES : 2, together = FA__HELD_PIECES / turns;
     /* A warp leaves out the last quarter of its pieces if it has nothing there (of 768 and 1,280 columns: 1.03 and 1.1 times as fast in layernorm). With
      * several rows at a time rows that fill these pieces would be 0.83 times as fast for it. */
     enum { FA__SURE = FA__ABREAST > 1 ? FA__HELD_PIECES : FA__HELD_PIECES - FA__HELD_PIECES / 4 };
@@ -202,7 +202,7 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
         for (int r = 0; r < rows; r++) {
             if (words) FA__LOOP(_row__skip)(&from[r].held, together);
             FA__UNROLL
-            for (int i = 0; !words && i < together * FA__LENGTH; i++) kept[r][i] = kept[r][together * FA__LENGTH + i];
+            for (int i = 0; !words && i < (turns - 1) * together * FA__LENGTH; i++) kept[r][i] = kept[r][together * FA__LENGTH + i];
         }
     }
 }

@@ -37,6 +37,19 @@
 #define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
+/* Halves with two sums, where three vectors a thread are enough for a row and two are not (768 columns: 1.06 times as fast as with room for four; with
+ * 48 registers, for five blocks, 0.97). */
+#define FA__THREES (FA__SUMS == 2 && FA__IS_HALF)
+#if FA__THREES
+#define FA__VARIANT _three
+#define FA_PIECES 3
+#define FA__MOST_LANES 32
+#define FA__MOST 256
+#define FA__RESIDENT 4
+#define FA__DIRECTION _forward_plain
+#include <fa/kernel/rows_gpu_even.h>
+#endif
+
 /* Rows that are more than plain, and layernorm's plain ones that a block cannot hold. */
 #define FA__VARIANT _mixed
 #define FA_PIECES 4
@@ -174,28 +187,31 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
     const int small = fa__rows_policy(&p->rows, element, p->plain); /* then x is read again: what follows from y is added to it soon; or a sweep reads it */
     const struct {
         const void *kernel;
-        int bytes, vector, most, plain; /* bytes of a thread; of a vector; threads of a team at most; only plain rows */
-        int64_t least;                  /* bytes of a row at least */
-        int small, abreast;             /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
-        int clusters;                   /* of blocks can share a row */
+        int bytes, over, vector, most, plain; /* bytes of a thread, at most, and more than; of a vector; threads of a team at most; only plain rows */
+        int64_t least;                        /* bytes of a row at least */
+        int small, abreast;                   /* only matrices below FA__STREAM_BYTES (results are the same bits); rows of a team at a time */
+        int clusters;                         /* of blocks can share a row */
     } ways[] = {
-        {(const void *)FA__ROWS(_short_kernel_forward_plain), 16, 16, 4, 1, 0, 0, FA__SHORT_ROWS, 0},
-        {(const void *)FA__ROWS(_short_kernel_forward_plain), 16, 16, 8, 1, FA__SHORT_LEAST, 0, FA__SHORT_ROWS, 0},
+        {(const void *)FA__ROWS(_short_kernel_forward_plain), 16, 0, 16, 4, 1, 0, 0, FA__SHORT_ROWS, 0},
+        {(const void *)FA__ROWS(_short_kernel_forward_plain), 16, 0, 16, 8, 1, FA__SHORT_LEAST, 0, FA__SHORT_ROWS, 0},
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2, 0},
+        {(const void *)FA__ROWS(_pair_kernel_forward_plain), 64, 0, 16, 32, 1, FA__PAIR_BYTES + 1, 1, 2, 0},
 #endif
-        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 32, 1, 0, 0, 1, 0},
+#if FA__THREES
+        {(const void *)FA__ROWS(_three_kernel_forward_plain), 48, 32, 16, 32, 1, 0, 0, 1, 0},
+#endif
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 0, 16, 32, 1, 0, 0, 1, 0},
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 64, 1, FA__TWO_WARPS_BYTES, 0, 1, 0},
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 64, 1, FA__TWO_WIDE_BYTES, 0, 1, 0},
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 0, 16, 64, 1, FA__TWO_WARPS_BYTES, 0, 1, 0},
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 0, 16, 64, 1, FA__TWO_WIDE_BYTES, 0, 1, 0},
 #endif
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 32, 1, 0, 0, 1, 0}, /* within warps if that can be */
-        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 16, 128, 1, 0, 0, 1, 0},
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 0, 16, 32, 1, 0, 0, 1, 0}, /* within warps if that can be */
+        {(const void *)FA__ROWS(_held_kernel_forward_plain), 64, 0, 16, 128, 1, 0, 0, 1, 0},
 #if FA__HEAVY
-        {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 8, 256, 1, FA__LONG_BYTES, 0, 1, 0},
+        {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 0, 8, 256, 1, FA__LONG_BYTES, 0, 1, 0},
 #endif
-        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 16, 256, 1, 0, 0, 1, FA__WIDE_CLUSTERS},
-        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 16, 512, 0, 0, 0, 1, 1}};
+        {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 0, 16, 256, 1, 0, 0, 1, FA__WIDE_CLUSTERS},
+        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 0, 16, 512, 0, 0, 0, 1, 1}};
     for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
         int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
         if (row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
@@ -209,6 +225,7 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         /* Blocks of 64 threads, 4 KB, are 1 to 3 % faster than of 256 for many rows (of 1,024 columns), or for four tensors; for few rows
          * of two tensors they are 1 to 3 % slower. */
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 || !p->plain ? 64 : 256);
+        if (row <= (int64_t)ways[i].over * p->rows.threads) continue;
         p->rows.blocks = shared_by;
         const int vectors = (int)(row / ways[i].vector), threads = p->rows.threads * shared_by;
         p->rows.rounds = vectors / threads;
@@ -266,6 +283,7 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 }
 #undef FA__ADD_WARPS
 #undef FA__HEAVY
+#undef FA__THREES
 #undef FA__SHORT_ROWS
 #undef FA__SHORT_LEAST
 #undef FA__WIDE_CLUSTERS
