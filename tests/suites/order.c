@@ -153,6 +153,7 @@ int main(void) {
     rng r = rng_new(rng_seed(), 58);
     for (int i = 0; i < DEALERS; i++) each_once(&dealers[i], &r);
     even(&dealers[CAUSAL], 64, 264, 512, 1.035);
+    for (int blocks = 3; blocks < 8; blocks += 2) even(&dealers[CAUSAL], 128, 132, blocks * 128, 1.035); /* 384, 640, 896: odd numbers of blocks */
     even(&dealers[CAUSAL_LONG], 64, 132, 4096, 1.035);
     even(&dealers[WINDOW], 64, 264, 512, 1.035);
     even(&dealers[WINDOW], 128, 132, 512, 1.035);
