@@ -51,7 +51,7 @@ FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dt
         FA__BFLOAT16 = 9,
         FA__INTERLEAVE_NONE = 0,
         FA__SWIZZLE_128B = 3,
-        FA__L2_PROMOTION_256B = 3,
+        FA__L2_PROMOTION_128B = 2,
         FA__OUTSIDE_IS_ZERO = 0
     };
     typedef int (*encode_tiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *size,
@@ -72,7 +72,7 @@ FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dt
         if (size[i + 1] == 1) stride[i] = ((uint64_t)cols * 2 + 15) / 16 * 16;
     int result =
         ((encode_tiled)entry)(map, dtype == FA_F16 ? FA__FLOAT16 : FA__BFLOAT16, 4, tensor.data, size, stride, box,
-                              element_stride, FA__INTERLEAVE_NONE, FA__SWIZZLE_128B, FA__L2_PROMOTION_256B, FA__OUTSIDE_IS_ZERO);
+                              element_stride, FA__INTERLEAVE_NONE, FA__SWIZZLE_128B, FA__L2_PROMOTION_128B, FA__OUTSIDE_IS_ZERO);
     if (result != 0)
         return FA__FAIL(
             FA_ERROR_CUDA,
