@@ -128,6 +128,11 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_HEAD_DIM 64
 #define FA_MASK fa_prefix
 #include <fa/attention.h>
+/* Two and three warpgroups. */
+#define FA_NAME g_wide
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 80
+#include <fa/attention.h>
 #define FA_NAME g_documents
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
@@ -145,6 +150,7 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #include <fa/attention.h>
 static const instance spans = {"g_spans", MASK_span, SCORE_none, FA_BF16, 64, 64, g_spans_forward, g_spans_plan, g_spans_workspace};
 static const instance causal_documents = {"g_packed", MASK_causal_document, SCORE_none, FA_BF16, 64, 64, g_packed_forward, g_packed_plan, g_packed_workspace};
+static const instance wide = {"g_wide", MASK_full, SCORE_none, FA_BF16, 80, 80, g_wide_forward, g_wide_plan, g_wide_workspace};
 static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_BF16, 64, 64, g_documents_forward, g_documents_plan, g_documents_workspace};
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
 static const instance prefix = {"g_prefix", MASK_prefix, SCORE_none, FA_BF16, 64, 64, g_prefix_forward, g_prefix_plan, g_prefix_workspace};
@@ -308,16 +314,17 @@ static void workspaces(const instance *of) {
 #endif
 
 #if TEST_SCHEDULE == 90
-/* Long blocks of queries and short ones, of more heads than are handed out singly: then blocks come in pairs, too, or in strips. */
+/* Long blocks of queries and short ones, of more heads than are handed out singly: then blocks come in pairs, too, of one head or of two, or in strips. */
 static void pairs(const instance *of) {
-    enum { PAIRS = 4, LENGTH = 2 * PAIRS * 128 - 24 };
-    double worst = 0;
-    int processors = 132, passed;
-    shape s;
+    int processors = 132;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
-    s = shape_plain(1, 2 * processors / PAIRS + 4, 1, LENGTH, LENGTH); /* of two teams on each */
-    passed = check_shape(of, &s, &random_numbers, &worst);
-    tap_ok(passed, "%s: long blocks and short ones (largest error %.2g of what is allowed)", of->name, worst);
+    for (int odd = 0; odd < 2; odd++) {
+        const int blocks = odd ? 5 : 8, length = blocks * 128 - 24;
+        const shape s = shape_plain(1, 4 * processors / blocks + 4 + odd, 1, length, length); /* of two teams on each */
+        double worst = 0;
+        const int passed = check_shape(of, &s, &random_numbers, &worst);
+        tap_ok(passed, "%s: long blocks and short ones, %d of each head (largest error %.2g of what is allowed)", of->name, blocks, worst);
+    }
 }
 #endif
 
@@ -675,6 +682,7 @@ int main(void) {
     many_keys(&bf16);
     many_keys(&window);
     many_keys(&prefix);
+    many_keys(&wide);
     windows(&window);
     rounds(&prefix);
     pairs(&prefix);

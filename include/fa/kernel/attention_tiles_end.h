@@ -16,6 +16,8 @@
 #undef FA__TABLE_STAGES
 #undef FA__TABLE_TEAMS
 #undef FA__TABLE_CROWDED
+#undef FA__TABLE_THIRD
+#undef FA__TABLE_BOUND_BY_COPIES
 #undef FA__RESIDENT
 #undef FA__TEAMS
 #undef FA__WARP_ROWS
