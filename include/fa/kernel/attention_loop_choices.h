@@ -1,5 +1,5 @@
 /* attention_loop_choices.h: what the schedule for every GPU chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
- * what it keeps in registers, and in which order it works (doc/performance.md). */
+ * what it keeps in registers, and in which order it works (doc/log.md). */
 
 /* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
  * that read memory, need registers, too. */

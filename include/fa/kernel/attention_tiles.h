@@ -2,7 +2,7 @@
  * head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
  *
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
- * doc/performance.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and
+ * doc/log.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and
  * S take M / warps * (D_v + N) / 32 registers per thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
  * about 210 leave the compiler enough to prefetch; of two thread blocks on a multiprocessor one computes while the other begins, ends, or waits. */
 

@@ -1,5 +1,5 @@
 /* attention_warpgroups_choices.h: what the sm_90a schedule chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
- * warpgroups, registers, and what was found by measurement (doc/performance.md). */
+ * warpgroups, registers, and what was found by measurement (doc/log.md). */
 
 /* Consumer warpgroups of a team; whether they take turns; and the registers per thread of consumers and producers. A launch gives
  * each thread 168 with two consumer warpgroups, 128 with three, 96 with four, in two teams, and with one what that one asks for: a

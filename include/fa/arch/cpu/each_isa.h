@@ -5,7 +5,7 @@
 #define FA__VARIANT _cpu_base
 #if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__clang__) && !defined(__CUDACC__) /* nvcc warns of the second pragma */
 /* Hardly an x86-64 processor in use is without AVX2, and everybody compiles for those that are: a tenth to a quarter of an instance's time
- * less, for 1.05 to 1.5 times theirs (doc/performance.md). */
+ * less, for 1.05 to 1.5 times theirs (doc/log.md). */
 #pragma GCC push_options
 #pragma GCC optimize("O1")
 #include FA__WORKER
