@@ -10,12 +10,14 @@ against float64 before it is timed. Some runs:
     python3 tests/bench/compare.py --variants full,causal,window,document,alibi,softcap --dims 128 --seqlens 8192
     python3 tests/bench/compare.py --variants all --dims 128 --seqlens 8192 --backends flex     beside FlexAttention
     python3 tests/bench/compare.py --dims 128 --configs a80,a80_m128_n64_s2_w4,a80_m64_n128_s1_w4   tiles, side by side
+    python3 tests/bench/compare.py --dims 128 --width 8192 --heads-kv 8 --tokens 8192 --seqlens 8192   64 heads that share 8 of keys
+    python3 tests/bench/compare.py --dims 64 --variants full --seqlens 1024,4096 --keys 77             queries that see other tokens
     python3 tests/bench/compare.py --dtype fp32                      fp32-accurate, with PyTorch's tf32 off
     python3 tests/bench/compare.py --device cpu --dtype fp32,bf16
 
 Time is the median of --repeat rounds (15); in every round each contestant runs once, in a rotating order. On a GPU each
 timing starts with a short sleep of the device and a write of 256 MB that empties the L2 cache, so that the launch is
-queued before the first event and host latency does not count. TFLOP/s: 4 * batch * heads * seqlen^2 * head_dim
+queued before the first event and host latency does not count. TFLOP/s: 4 * batch * heads * queries * keys * head_dim
 operations, half when causal; other masks count what they show. A variant is compared
 with the plain kernel: its time over (plain time * share of the tiles that hold a visible element).
 """
@@ -183,19 +185,16 @@ class Cell:
     def __init__(self, o, dtype, dim, seqlen, variant, device):
         self.dtype, self.dim, self.seqlen, self.variant, self.device = dtype, dim, seqlen, variant, device
         self.batch, self.heads = max(1, o.tokens // seqlen), max(1, o.width // dim)
+        self.keys, self.heads_kv = o.keys or seqlen, o.heads_kv or self.heads
         kind = kind_of(dtype)
         generator = torch.Generator(device=device).manual_seed(o.seed)
 
-        def tensor():
+        def tensor(heads, length):
             if o.layout == "bhsd":
-                return torch.randn(self.batch, self.heads, seqlen, dim, generator=generator, device=device).to(kind)
-            return (
-                torch.randn(self.batch, seqlen, self.heads, dim, generator=generator, device=device)
-                .to(kind)
-                .transpose(1, 2)
-            )
+                return torch.randn(self.batch, heads, length, dim, generator=generator, device=device).to(kind)
+            return torch.randn(self.batch, length, heads, dim, generator=generator, device=device).to(kind).transpose(1, 2)
 
-        self.q, self.k, self.v = tensor(), tensor(), tensor()
+        self.q, self.k, self.v = tensor(self.heads, seqlen), tensor(self.heads_kv, self.keys), tensor(self.heads_kv, self.keys)
         self.o = torch.empty_like(self.q)
         self.lse = torch.empty(self.batch, self.heads, seqlen, device=device)
         self.softcap = o.softcap
@@ -226,9 +225,9 @@ class Cell:
         a.batch, a.heads, a.heads_kv, a.seqlen_q, a.seqlen_k = (
             self.batch,
             self.heads,
-            self.heads,
+            self.heads_kv,
             self.seqlen,
-            self.seqlen,
+            self.keys,
         )
         for name in "qkvo":
             t, f = getattr(self, name), getattr(a, name)
@@ -264,15 +263,17 @@ class Cell:
             config=config,
             batch=self.batch,
             heads=self.heads,
+            heads_kv=self.heads_kv,
             seqlen=self.seqlen,
+            keys=self.keys,
         )
 
     def operations(self):
-        full = 4.0 * self.batch * self.heads * self.seqlen**2 * self.dim
+        full = 4.0 * self.batch * self.heads * self.seqlen * self.keys * self.dim
         if self.variant in CAUSAL:
             return full / 2
         seen = sum(end - begin for begin, end in map(self.visible_keys, range(self.seqlen)))
-        return full * seen / self.seqlen**2
+        return full * seen / (self.seqlen * self.keys)
 
     def visible_keys(self, query):
         """First and last key (exclusive) that a query sees: every mask here shows an interval."""
@@ -286,7 +287,7 @@ class Cell:
             return self.parts[query]
         if self.variant in ("packed", "packedspan"):
             return self.parts[query][0], query + 1
-        return 0, self.seqlen
+        return 0, self.keys
 
     def tile_fraction(self, block_m, block_n):
         """Share of the tiles that hold a visible element: intervals of neighbouring rows touch, their union is one."""
@@ -295,12 +296,12 @@ class Cell:
             last = min(begin + block_m, self.seqlen) - 1
             first_key, end_key = self.visible_keys(begin)[0], self.visible_keys(last)[1]
             visited += (end_key - 1) // block_n - first_key // block_n + 1
-            total += -(-self.seqlen // block_n)
+            total += -(-self.keys // block_n)
         return visited / total
 
     def modify(self, scores, b, h, rows):
-        """Mask and score hook of the variant on scaled scores (rows, seqlen)."""
-        keys = torch.arange(self.seqlen, device=self.device)
+        """Mask and score hook of the variant on scaled scores (rows, keys)."""
+        keys = torch.arange(self.keys, device=self.device)
         if self.variant in ("alibi", "causalalibi"):
             scores = scores - (self.slopes[h].to(scores.dtype) * (keys[None, :] - rows[:, None]).abs().to(scores.dtype))
         elif self.variant in ("softcap", "causalsoftcap"):
@@ -327,7 +328,8 @@ class Cell:
             b, h = divmod(pair, self.heads)
             rows = {0, self.seqlen - 1, *torch.randint(0, self.seqlen, (30,), generator=generator).tolist()}
             rows = torch.tensor(sorted(rows), device=self.device)
-            q, k, v = self.q[b, h, rows], self.k[b, h], self.v[b, h]
+            of_keys = h * self.heads_kv // self.heads
+            q, k, v = self.q[b, h, rows], self.k[b, of_keys], self.v[b, of_keys]
             scores = self.modify(q.double() @ k.double().T * scale, b, h, rows)
             reference, lse = torch.softmax(scores, -1) @ v.double(), torch.logsumexp(scores, -1)
             low_scores = self.modify((q @ k.T) * scale, b, h, rows)
@@ -416,7 +418,8 @@ def flex(cell):
     if cell.variant in masks:
         blocks = create_block_mask(masks[cell.variant], None, None, cell.seqlen, cell.seqlen, device=cell.device)
     compiled = torch.compile(flex_attention, dynamic=False)
-    return lambda: compiled(cell.q, cell.k, cell.v, score_mod=scores.get(cell.variant), block_mask=blocks)
+    shared = cell.heads_kv < cell.heads
+    return lambda: compiled(cell.q, cell.k, cell.v, score_mod=scores.get(cell.variant), block_mask=blocks, enable_gqa=shared)
 
 
 def contestants(cell, o):
@@ -437,12 +440,14 @@ def contestants(cell, o):
     if o.backends:
         backends = {name: backend for name, backend in backends.items() if name in o.backends}
 
+    shared = dict(enable_gqa=True) if cell.heads_kv < cell.heads else {}
+
     def caller(backend):
         def run():
             if backend is None:
-                return F.scaled_dot_product_attention(cell.q, cell.k, cell.v, is_causal=causal)
+                return F.scaled_dot_product_attention(cell.q, cell.k, cell.v, is_causal=causal, **shared)
             with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(cell.q, cell.k, cell.v, is_causal=causal)
+                return F.scaled_dot_product_attention(cell.q, cell.k, cell.v, is_causal=causal, **shared)
 
         return run
 
@@ -548,6 +553,8 @@ def options():
     )
     parser.add_argument("--tokens", type=whole, help="batch * seqlen; default 16384 (GPU), 4096 (CPU)")
     parser.add_argument("--width", type=whole, help="heads * head_dim; default 2048 (GPU), 512 (CPU)")
+    parser.add_argument("--heads-kv", type=whole, help="heads of keys and values, which groups of the others share; default: as many")
+    parser.add_argument("--keys", type=whole, help="seqlen of keys and values; --seqlens are then of queries; only without a mask and a hook")
     parser.add_argument(
         "--documents", type=lambda x: x if x == "mixed" else whole(x), default=0,
         help="tokens of a document (document, span; packed, packedspan: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
@@ -590,6 +597,11 @@ def options():
     o.seqlens = o.seqlens or ([512, 1024, 2048, 4096, 8192, 16384] if full else [512, 2048])
     o.tokens = o.tokens or (16384 if full else 4096)
     o.width = o.width or (2048 if full else 512)
+    if o.keys and o.variants != ["full"]:
+        parser.error("--keys: masks and hooks are timed where queries and keys are the same tokens: add --variants full")
+    for dim in o.dims if o.heads_kv else []:
+        if max(1, o.width // dim) % o.heads_kv:
+            parser.error(f"--heads-kv {o.heads_kv}: {max(1, o.width // dim)} heads of head_dim {dim} (--width {o.width}) are no multiple of it")
     return o
 
 
@@ -638,7 +650,8 @@ def main():
     before = state(device)
     print("before:", before)
     print(
-        f"grid: batch x seqlen = {o.tokens}, heads x head_dim = {o.width}, layout {o.layout}; "
+        f"grid: batch x seqlen = {o.tokens}, heads x head_dim = {o.width}, layout {o.layout}"
+        + (f", {o.heads_kv} heads of keys" if o.heads_kv else "") + (f", {o.keys} keys" if o.keys else "") + "; "
         f"median of {o.repeat}; {unit}"
     )
 
@@ -790,6 +803,8 @@ def main():
             after=after,
             tokens=o.tokens,
             width=o.width,
+            heads_kv=o.heads_kv,
+            keys=o.keys,
             layout=o.layout,
             repeat=o.repeat,
             unit=unit,
