@@ -79,8 +79,9 @@ FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vecto
     }
 }
 
-/* All of C. K goes in chunks whose panel of A (32 KB with AVX-512) stays in the first-level cache for all columns. */
-FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accumulate) {
+/* `rows` by `cols` of C, or a few more, by `depth` of K, a multiple of 2. K goes in chunks whose panel of A (32 KB with AVX-512) stays in the
+ * first-level cache for all columns. */
+FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accumulate, int rows, int cols, int depth) {
     enum {
         FA__FLOATS = FA__CPU_LANES(FA__ISA),
         FA__MOST = FA__FLOATS == 16 ? 4 : 2, /* vectors of a panel: a divisor of the rows' */
@@ -94,13 +95,13 @@ FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accu
         FA__CHUNKS = (FA_K + 127) / 128,
         FA__CHUNK = (FA_K / 4 + FA__CHUNKS - 1) / FA__CHUNKS * 4
     };
-    for (int m = 0; m < FA_M; m += FA__VECTORS * FA__FLOATS)
-        for (int k = 0; k < FA_K; k += FA__CHUNK) {
-            int steps = FA_K - k < FA__CHUNK ? FA_K - k : FA__CHUNK, add = accumulate | (k > 0);
+    for (int m = 0; m < rows; m += FA__VECTORS * FA__FLOATS)
+        for (int k = 0; k < depth; k += FA__CHUNK) {
+            int steps = depth - k < FA__CHUNK ? depth - k : FA__CHUNK, add = accumulate | (k > 0);
             const float *from = b + k * FA__B_ROW;
-            for (int n = 0; n < FA__SIXES * 6; n += 6)
+            for (int n = 0; n < FA__SIXES * 6 && n < cols; n += 6)
                 FA__MMA(__panel)(c + n * FA_M + m, a + k * FA_M + m, from + n * FA__B_COLUMN, FA__VECTORS, 6, steps, add);
-            for (int n = FA__SIXES * 6; n < FA_N; n += 4)
+            for (int n = FA__SIXES * 6; n < cols; n += 4)
                 FA__MMA(__panel)(c + n * FA_M + m, a + k * FA_M + m, from + n * FA__B_COLUMN, FA__VECTORS, 4, steps, add);
         }
 }
@@ -113,15 +114,23 @@ typedef FA__MMA(_a) FA__MMA(__operand);
 typedef void FA__MMA(__operand);
 #define FA__OPERAND_DATA(a) ((const FA__OPERANDS *)(a))
 #endif
+/* The first `rows` rows of C += A * B, of which A's columns and B's rows from `depth` on are 0; and the first `rows` rows and `cols` columns of C = A * B. Other
+ * rows and columns of C are not to be used. */
+FA__FN void FA__MMA(__mma_of)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int rows, int depth) {
+    FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 1, rows, FA__MMA(_COLS), (depth + 1) & ~1);
+}
+FA__FN void FA__MMA(__product_of)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int rows, int cols) {
+    FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 0, rows, cols, FA_K);
+}
 /* C += A * B */
 FA__FN void FA__MMA(_mma)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int thread) {
     (void)thread;
-    FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 1);
+    FA__MMA(__mma_of)(acc, a, b_tile, FA_M, FA_K);
 }
 /* C = A * B */
 FA__FN void FA__MMA(_product)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int thread) {
     (void)thread;
-    FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 0);
+    FA__MMA(__product_of)(acc, a, b_tile, FA_M, FA__MMA(_COLS));
 }
 #undef FA__OPERAND_DATA
 #undef FA__OPERANDS

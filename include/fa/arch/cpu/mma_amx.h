@@ -60,9 +60,10 @@ FA__FN void FA__MMA(__four)(float *c, const uint32_t *a, const uint32_t *b, int 
     if (wide && tall) FA__AMX_STORE(3, c + 16 * FA_M + 16, FA__LINE);
 }
 
-/* All of C. Most of it by a copy that knows that there are four tiles. */
-FA__FN void FA__MMA(__panels)(float *c, const uint32_t *a, const uint32_t *b, int accumulate) {
+/* All of C, however little of it is asked for. Most of it by a copy that knows that there are four tiles. */
+FA__FN void FA__MMA(__panels)(float *c, const uint32_t *a, const uint32_t *b, int accumulate, int rows, int cols, int depth) {
     enum { FA__COLUMNS_OF_C = FA__MMA(_COLS) };
+    (void)rows, (void)cols, (void)depth;
     for (int n = 0; n < FA__COLUMNS_OF_C; n += 32)
         for (int m = 0; m < FA_M; m += 32) {
             float *at = c + n * FA_M + m;
