@@ -41,7 +41,8 @@ FA__CALLED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch,
 }
 
 /* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
- * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. The driver's function is found through the
+ * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. Promotion is how much the L2 cache is asked for at a time: with
+ * 256 bytes, rows whose last 16 begin a unit of 32 are 0.85 to 0.98 times as fast, and others as fast (H200). The driver's function is found through the
  * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
  * cuTensorMapEncodeTiled). */
 FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
