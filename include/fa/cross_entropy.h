@@ -131,7 +131,20 @@ typedef struct FA__PARAMS {
     int ignore;
 } FA__PARAMS;
 
+/* The matrix that both directions read, and the one that the backward writes. */
+FA_HOOK int FA__ROWS(__reads)(fa_matrix *m, const FA__PARAMS *p, int backward) {
+    (void)backward;
+    m[0] = p->logits;
+    return 1;
+}
+FA_HOOK fa_matrix FA__ROWS(__written)(const FA__PARAMS *p, int backward) {
+    fa_matrix none = p->d_logits;
+    if (!backward) none.data = NULL;
+    return none;
+}
+
 #define FA__BODY <fa/kernel/cross_entropy_rows.h>
+#define FA__PACKS 1
 #define FA__HELD_FORWARD 1
 #define FA__HELD_BACKWARD 1
 #define FA__ONCE_FORWARD 1

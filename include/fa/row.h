@@ -35,7 +35,7 @@
  * | FA_KEEP    | no       | 1               | pieces of a row that NAME_keeps() allows to be kept as floats (CPU) |
  * | FA_PIECES  | no       | 0: by the row   | pieces of every row, if known (some may be empty); FA_SHARED then always has slots, and FA_FRAGMENT holds all pieces (GPU) |
  * | FA_WHOLE   | no       | 0: any rows     | 1: every row starts at a multiple of 16 bytes and has as many columns as the team holds, or a multiple of that; 2: it starts there, and consists of vectors of 16 bytes, as many as the team holds or fewer (GPU) |
- * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 for half types where FA_WHOLE is 2 and FA_PIECES are in registers: neighbouring threads' weights, if these are floats, are then neighbouring 16 bytes; there is no NAME_scan then (GPU) |
+ * | FA_VECTOR  | no       | 16              | bytes of the vectors that threads hold side by side: 16, or 8 or 4 where FA_WHOLE is 2 and FA_PIECES are in registers: rows, and what lies between them, are then whole vectors of so many bytes, and of half types with 8 neighbouring threads' weights, if these are floats, are neighbouring 16 bytes; there is no NAME_scan then (GPU) |
  * | FA_ARCH    | no       | by the compiler | FA_CPU or 80, which is every GPU |
  * | FA_SUB     | no       |                 | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
@@ -168,8 +168,8 @@ FA__REQUIRE(0, "FA_WHOLE is " FA__STR(FA_WHOLE) ": 0, for any rows, 1 or 2 is ne
 #endif
 #if !defined(FA_VECTOR)
 #define FA_VECTOR 16
-#elif FA_VECTOR + 0 != 16 && !(FA_VECTOR + 0 == 8 && FA__IS_HALF && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
-FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is " FA__STR(FA_VECTOR) ": 16 is needed, or 8 with half types, FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
+#elif FA_VECTOR + 0 != 16 && !((FA_VECTOR + 0 == 8 || FA_VECTOR + 0 == 4) && FA_WHOLE == 2 && FA_HOLD == FA_FRAGMENT)
+FA__REQUIRE(0, "FA_VECTOR, the bytes of a vector, is " FA__STR(FA_VECTOR) ": 16 is needed, or 8 or 4 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT");
 #undef FA_VECTOR
 #define FA_VECTOR 16
 #endif
@@ -223,7 +223,7 @@ FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, 
     d.dropout = dropout;
     d.first = first;
     d.kept = 0;
-#if FA_WHOLE == 2 && FA__ARCH != FA_CPU
+#if FA_WHOLE == 2 && FA_VECTOR * (1 + FA__IS_HALF) >= 16 && FA__ARCH != FA_CPU
     /* The row begins at a counter, and so does each vector: two counters at a time, to hide each other's latency. */
     uint64_t counter = dropout->offset + (first + (uint64_t)FA__ROW(_col)(v, 0, 0)) / 4;
     FA__ROLL

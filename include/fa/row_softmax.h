@@ -92,7 +92,16 @@ typedef struct FA__PARAMS { /* what is needed before a kernel's first load, in a
     fa__rows rows;
 } FA__PARAMS;
 
+/* The matrices that a direction reads, and the one that it writes. */
+FA_HOOK int FA__ROWS(__reads)(fa_matrix *m, const FA__PARAMS *p, int backward) {
+    m[0] = backward ? p->y : p->x;
+    m[1] = p->d_y;
+    return 1 + backward;
+}
+FA_HOOK fa_matrix FA__ROWS(__written)(const FA__PARAMS *p, int backward) { return backward ? p->d_x : p->y; }
+
 #define FA__BODY <fa/kernel/row_softmax_rows.h>
+#define FA__PACKS 1
 #define FA__HELD_FORWARD 1
 #define FA__HELD_BACKWARD 2
 #define FA__KEEPS_FORWARD 1
@@ -119,9 +128,11 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_row_softmax_args *a, int ba
     p.scale = a->temperature == 0.0f ? 1.0f : 1.0f / a->temperature;
     p.scale_log2 = p.scale * FA__LOG2_E;
     p.log = a->log;
-    const fa_matrix forward_set[] = {a->x, a->y}, backward_set[] = {a->y, a->d_y, a->d_x};
-    p.rows.even = backward ? fa__all_aligned(backward_set, 3, bytes) : fa__all_aligned(forward_set, 2, bytes);
-    return FA__ROWS(__run)(&p, backward, fa__aligned(backward ? a->y : a->x, bytes), a->threads, stream);
+    fa_matrix used[3];
+    const int reads = FA__ROWS(__reads)(used, &p, backward);
+    used[reads] = FA__ROWS(__written)(&p, backward);
+    p.rows.even = fa__all_aligned(used, reads + 1, bytes);
+    return FA__ROWS(__run)(&p, backward, fa__aligned(used[0], bytes), a->threads, stream);
 }
 
 /** Softmax of every row of x, written to y. */

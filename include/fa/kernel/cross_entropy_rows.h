@@ -180,6 +180,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     if (p->rows.stream) FA__LOOP(_row_stream)(&out);
     FA__LOOP(_row_wait)();
     for (int64_t piece = 0, pieces = FA__LOOP(_row_held_pieces)(&in); piece < pieces; piece++) {
+        if (FA__LOOP(_row__none)(&in, piece)) break;
         int count = FA__LOOP(_row_count)(&in, piece);
 #if FA__LANES == 1
         if (!ignored && !(cap > 0.0f) && !FA__LOOP(_row_COSTLY)) {

@@ -33,9 +33,9 @@ typedef struct FA__PARAMS { /* what a forward reads lies together: constants are
 #define FA__SUMS (1 + FA__CENTERED)
 #include <fa/kernel/rows_run.h>
 
-/* Checks that no array lies where another one is written, and says in *even whether all rows begin at multiples of 16 bytes. With
- * workspace_bytes > 0 it checks the workspace alone, of that size, and `even` may be NULL. */
-FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backward, size_t workspace_bytes, int *even) {
+/* Checks that no array lies where another one is written, and says in *unit of how many bytes, at most 16, all rows and the distances between them
+ * are multiples. With workspace_bytes > 0 it checks the workspace alone, of that size, and `unit` may be NULL. */
+FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backward, size_t workspace_bytes, int *unit) {
     const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);
     const fa__matrix_use all[] = {{"x", a->x, !backward || !a->sum.data, 0},
@@ -59,9 +59,10 @@ FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backwa
     if (workspace_bytes > 0) return fa__check_vector(name, &workspace, vectors, FA__VECTORS, all, FA__MATRICES, a->rows, a->cols, bytes);
     fa_status status = fa__check_matrices(name, all, FA__MATRICES, a->rows, a->cols, bytes);
     if (status != FA_OK) return status;
-    *even = 1;
+    uintptr_t bits = 16 | (uintptr_t)a->cols * (uintptr_t)bytes;
     for (int i = 0; i < FA__MATRICES; i++)
-        if (all[i].used && !fa__aligned(all[i].matrix, bytes)) *even = 0;
+        if (all[i].used) bits |= (uintptr_t)all[i].matrix.data | (uintptr_t)all[i].matrix.stride_row * (uintptr_t)bytes;
+    *unit = (int)(bits & (0u - bits));
     return fa__check_vectors(name, vectors, FA__VECTORS, all, FA__MATRICES, a->rows, a->cols, bytes);
 }
 
@@ -76,10 +77,10 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
               (double)a->dropout);
     const int summed = a->dropout > 0.0f || a->residual.data; /* then x is not enough for the backward */
     const int source_is_sum = a->sum.data != NULL;
-    int even;
+    int unit;
     FA__CHECK(a->rows == 0 || a->cols == 0 || !backward || !summed || source_is_sum,
               "%s: sum.data is NULL: with dropout or a residual the backward reads the sum that the forward wrote", name);
-    if ((status = FA__ROWS(__check_places)(a, backward, 0, &even)) != FA_OK) return status;
+    if ((status = FA__ROWS(__check_places)(a, backward, 0, &unit)) != FA_OK) return status;
     memset(p, 0, sizeof *p);
     p->rows.rows = a->rows;
     p->rows.cols = a->cols;
@@ -95,7 +96,8 @@ FA__CALLED fa_status FA__ROWS(__params_of)(FA__PARAMS *p, const FA__NORM_ARGS *a
     p->sums.totals[1] = a->d_beta;
     if (backward && !(a->mean && a->rstd)) p->mean = p->rstd = NULL;
 #endif
-    p->rows.even = even && ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0 && a->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
+    p->rows.unit = ((uintptr_t)p->gamma | (uintptr_t)p->beta) % 16 == 0 ? unit : 0;
+    p->rows.even = p->rows.unit == 16;
     p->sums.wanted = p->sums.totals[0] || p->sums.totals[1];
     p->rows.tensors = backward ? 2 + (a->d_sum.data != NULL) : 1 + summed;
     p->inverse_cols = a->cols > 0 ? 1.0f / (float)a->cols : 0.0f;

@@ -55,7 +55,8 @@ FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team 
     /* A warp leaves out the last quarter of its pieces if it has nothing there (of 768 and 1,280 columns: 1.03 and 1.1 times as fast in layernorm). With
      * several rows at a time rows that fill these pieces would be 0.83 times as fast for it. */
     enum { FA__SURE = FA__ABREAST > 1 ? FA__HELD_PIECES : FA__HELD_PIECES - FA__HELD_PIECES / 4 };
-    const int all = p->rows.rounds > FA__SURE || (p->rows.rounds == FA__SURE && p->rows.rest > (team->thread & ~31));
+    enum { FA__VECTORS_SURE = FA__SURE * FA__LOOP(_row_VECTORS) };
+    const int all = p->rows.rounds > FA__VECTORS_SURE || (p->rows.rounds == FA__VECTORS_SURE && p->rows.rest > (team->thread & ~31));
     /* Where registers suffice, the first half's weights are loaded together with the row, and the others as soon as these are used:
      * the latency of memory is exposed once. Else the first block prefetches all of them, so that the L2 cache has them in time. */
     const int early = FA__HELD_PIECES == 1 || (plain && FA_WEIGHT_DTYPE == FA_F32 && FA__HELD_PIECES == 4 &&

@@ -44,6 +44,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     FA__LOOP(_row_wait)();
     float max = -INFINITY, sum = 0.0f;
     for (int64_t piece = 0; piece < pieces; piece++) {
+        if (FA__LOOP(_row__none)(&in, piece)) break;
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
@@ -71,6 +72,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             if (FA__LOOP(_row__end)(&col, &apart, i, team)) fa_store_element(out.first, col, FA_DTYPE, ends[i] * weight);
     }
     for (int64_t piece = 0; piece < pieces; piece++) {
+        if (FA__LOOP(_row__none)(&in, piece)) break;
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         float weight = 1.0f;
@@ -126,6 +128,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     const float *from_y = y, *from_d = d;
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
+        if (FA__LOOP(_row__none)(&in, piece)) break;
         int count = FA__LOOP(_row_count)(&in, piece);
         FA__LOOP(_row_ahead)(&in, piece), FA__LOOP(_row_ahead)(&in_d, piece);
         if (__builtin_expect(!p->log, 1) || keeps) from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);
@@ -144,6 +147,7 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     }
     FA__UNROLL_PIECES
     for (int64_t piece = 0; piece < pieces; piece++) {
+        if (FA__LOOP(_row__none)(&in, piece)) break;
         int count = FA__LOOP(_row_count)(&in, piece);
         if (!keeps) {
             from_y = FA__LOOP(_row_look)(y, &held_y, &in, piece);

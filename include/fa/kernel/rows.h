@@ -25,6 +25,7 @@ typedef struct fa__rows {
     int64_t rows, cols;
     int64_t bytes;      /* of a matrix, if that is not rows * cols; else 0 (GPU) */
     int even;           /* rows of all matrices begin at multiples of 16 bytes; segments are equally long; rows of norms are of whole vectors (GPU) */
+    int unit;           /* bytes, 16 if rows are even, or a smaller power of two: of vectors that rows consist of (norms; GPU) */
     int whole;          /* even, and rows are of whole vectors of 16 bytes; of segments, also fill what their teams hold, unless FA__CUT_PARTIAL (GPU) */
     int slot_bytes;     /* of shared memory in a block, or a team of norm_any.h, for each tensor that is held; 0: they are read again (GPU) */
     int chunk;          /* columns of a row that a block has in its slots at a time (norm_any.h) */

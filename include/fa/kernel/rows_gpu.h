@@ -53,6 +53,27 @@
 #include <fa/kernel/rows_gpu_team.h>
 #endif
 
+/* And for short ones that are not of whole vectors. */
+#if FA__PACKS
+#define FA__VARIANT _packed
+#define FA__BACKWARD 0
+#include <fa/kernel/rows_gpu_packed.h>
+#define FA__VARIANT _packed_back
+#define FA__BACKWARD 1
+#include <fa/kernel/rows_gpu_packed.h>
+/* Whether these have been launched, or could not be. */
+FA__CALLED int FA__ROWS(__run_packed)(FA__PARAMS *p, const char *name, int backward, fa_stream stream, fa_status *status) {
+    fa_matrix all[3];
+    const int reads = FA__ROWS(__reads)(all, p, backward);
+    all[reads] = FA__ROWS(__written)(p, backward);
+    if (!fa__rows_packed(&p->rows, all, reads + (all[reads].data != NULL), (int)sizeof(FA__ELEMENT))) return 0;
+    fa__rows_policy(&p->rows, (int)sizeof(FA__ELEMENT), 0);
+    *status = fa__launch_rows(name, backward ? (const void *)FA__ROWS(_packed_back_kernel_backward) : (const void *)FA__ROWS(_packed_kernel_forward), &p->rows,
+                              (size_t)reads * (size_t)p->rows.slot_bytes, p, stream);
+    return 1;
+}
+#endif
+
 #if !FA__CUT_FORWARD
 #define FA__VARIANT _slots
 #define FA__DIRECTIONS FA__ROWS_FORWARD
@@ -112,6 +133,10 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int b
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__ROWS_CALL(backward);
     (void)threads;
+#if FA__PACKS
+    fa_status status;
+    if (FA__ROWS(__run_packed)(p, name, backward, stream, &status)) return status;
+#endif
 #if !FA__ONE_DIRECTION
     if (backward) {
         const void *held = (const void *)FA__ROWS(_held_back_kernel_backward), *whole = (const void *)FA__ROWS(_whole_back_kernel_backward);

@@ -101,6 +101,15 @@
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
+/* Plain rows of whole vectors of 4 bytes. */
+#define FA__VARIANT _narrow
+#define FA_PIECES 4
+#define FA_VECTOR 4
+#define FA__MOST 512
+#define FA__RESIDENT 2
+#define FA__DIRECTION _forward_plain
+#include <fa/kernel/rows_gpu_even.h>
+
 /* Any other rows, in shared memory, or, if they are too long for that, read again; and the backward of such rows. */
 #define FA__VARIANT _any
 #define FA_COLS FA__ROW_COLS(16)
@@ -211,10 +220,11 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 0, 8, 256, 1, FA__LONG_BYTES, 0, 1, 0},
 #endif
         {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 0, 16, 256, 1, 0, 0, 1, FA__WIDE_CLUSTERS},
-        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 0, 16, 512, 0, 0, 0, 1, 1}};
-    for (size_t i = 0; p->rows.even && i < sizeof ways / sizeof ways[0]; i++) {
+        {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 0, 16, 512, 0, 0, 0, 1, 1},
+        {(const void *)FA__ROWS(_narrow_kernel_forward_plain), 64, 0, 4, 512, 1, 0, 0, 1, 0}};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
-        if (row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
+        if (ways[i].vector > p->rows.unit || row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;
         int shared_by = 1; /* blocks */
         if (needed > ways[i].most && ways[i].clusters) {
             const fa_status status = fa__rows_cluster(name, ways[i].kernel, needed, ways[i].most, &shared_by);

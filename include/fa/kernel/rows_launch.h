@@ -30,6 +30,12 @@
 #define FA__SHORT_RESIDENT 8  /* such blocks */
 /* Of the ends of a row that begins and ends anywhere, at most 14 elements, each thread has FA__ENDS_EACH, so that so many threads are enough: */
 #define FA__ENDS_THREADS 4
+/* Short rows without gaps that are not of whole vectors (rows_gpu_packed.h): elements of a thread at most, threads of a row at most, threads of a block, and
+ * such blocks. */
+#define FA__PACKED_EACH 16
+#define FA__PACKED_LANES 4
+#define FA__PACKED_THREADS 256
+#define FA__PACKED_RESIDENT 5
 #define FA__CUT_THREADS 128 /* of a block that takes a segment (kernel/segments.h), FA__TEAM_BYTES each */
 /* Rows in shared memory, processed in pieces of FA__TEAM_BYTES. */
 #define FA__SLOT_THREADS 256      /* of a block; down to half as many, so that a row fills its pieces; and more, up to FA__SLOT_MOST, of a large one */
@@ -108,6 +114,17 @@ static inline FA_UNUSED int fa__rows_ends(fa__rows *r, int element_bytes, int by
 static inline FA_UNUSED int fa__rows_short(fa__rows *r, int element_bytes, int aligned, int most, int full) {
     const int64_t row = r->cols * element_bytes;
     return row <= most && fa__rows_fit(r, element_bytes, aligned, 16, FA__SHORT_THREADS, 0) && r->whole && !(full && row < r->threads * 16);
+}
+/* Whether rows of some matrices are short, without gaps, and not of whole vectors; and the size of their teams, if so. */
+static inline FA_UNUSED int fa__rows_packed(fa__rows *r, const fa_matrix *m, int count, int element_bytes) {
+    const int64_t row = r->cols * element_bytes;
+    if (r->cols > FA__PACKED_EACH * FA__PACKED_LANES || row % 16 == 0) return 0;
+    for (int i = 0; i < count; i++)
+        if ((r->rows > 1 && m[i].stride_row != r->cols) || (uintptr_t)m[i].data % 16 != 0) return 0;
+    fa__rows_teams(r, (r->cols + FA__PACKED_EACH - 1) / FA__PACKED_EACH, FA__PACKED_THREADS);
+    r->whole = 0;
+    r->slot_bytes = r->teams * (int)row;
+    return (r->rows + r->teams - 1) / r->teams <= FA__BLOCKS_MOST;
 }
 /* Whether one block takes a row that is read only once; and the size of its team, if so. */
 static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int aligned) {

@@ -17,6 +17,9 @@
  *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
  *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function handles that itself
  *
+ *   FA__PACKS             optional: 1 if there are FA__ROWS(__reads)(m, p, backward), which puts the matrices that a direction reads into m[] and returns
+ *                         how many, and FA__ROWS(__written)(p, backward), the one that it writes, or one whose data is NULL; both
+ *                         directions hold a row at once if it is short
  *   FA__SUMS              optional, for the norms (kernel/norm.h), whose parameters, and types and helpers of norm_sweep.h, norm_even.h
  *                         and norm_gradient_cpu.h, it takes besides what follows: sums of columns over all rows, 1 or 2, that the
  *                         backward makes. Then FA__PARAMS has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; and the file
@@ -66,6 +69,9 @@
 #if !defined(FA__KEEPS_FORWARD)
 #define FA__KEEPS_FORWARD 0
 #endif
+#if !defined(FA__PACKS)
+#define FA__PACKS 0
+#endif
 #if !defined(FA__CUT_FORWARD)
 #define FA__CUT_FORWARD 0
 #endif
@@ -104,4 +110,5 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__CUT_WHOLE_RESIDENT
 #undef FA__CUT_PARTIAL
 #undef FA__SUMS
+#undef FA__PACKS
 #undef FA__UNROLL_PIECES

@@ -40,6 +40,7 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { v->stream = 1; }
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
+FA__FN int FA__ROW(__none)(const FA__ROW(_view) * v, int64_t piece) { return (void)v, (void)piece, 0; } /* known not to have anything */
 enum { FA__ROW(__ENDS) = 0 }; /* a piece ends where its row does */
 typedef int FA__ROW(__ends);
 FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols) {

@@ -163,10 +163,11 @@ FA__DEVICE void fa_sm80_load_if(int there, uint32_t *to, const void *from, int w
         asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];}"
                      : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
                      : "l"(from), "r"(there));
-    else
+    else if (words == 2)
         asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.v2.b32 {%0, %1}, [%2];}"
                      : "+r"(to[0]), "+r"(to[1])
                      : "l"(from), "r"(there));
+    else asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.b32 %0, [%1];}" : "+r"(to[0]) : "l"(from), "r"(there));
 }
 /* And what is read stays by a policy. */
 FA__DEVICE void fa_sm80_load_of(int there, uint32_t *to, const void *from, int words, uint64_t policy) {
@@ -174,24 +175,30 @@ FA__DEVICE void fa_sm80_load_of(int there, uint32_t *to, const void *from, int w
         asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %6;}"
                      : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
                      : "l"(from), "r"(there), "l"(policy));
-    else
+    else if (words == 2)
         asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.L2::cache_hint.v2.b32 {%0, %1}, [%2], %4;}"
                      : "+r"(to[0]), "+r"(to[1])
                      : "l"(from), "r"(there), "l"(policy));
+    else
+        asm volatile("{.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.L2::cache_hint.b32 %0, [%1], %3;}"
+                     : "+r"(to[0])
+                     : "l"(from), "r"(there), "l"(policy));
 }
-/* Words that nobody writes meanwhile, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
+/* Words that nobody writes meanwhile, 1, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
  * cache. */
 FA__DEVICE void fa_sm80_load_const(uint32_t *to, const void *from, int words) {
     if (words == 4) fa_sm80_load16(to, from);
-    else asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
+    else if (words == 2) asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
+    else asm volatile("ld.global.b32 %0, [%1];" : "=r"(to[0]) : "l"(from));
 }
 FA__DEVICE void fa_sm80_store16(void *to, const uint32_t *from) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
 }
-/* 2 or 4 words. */
+/* 1, 2 or 4 words. */
 FA__DEVICE void fa_sm80_store(void *to, const uint32_t *from, int words) {
     if (words == 4) fa_sm80_store16(to, from);
-    else asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
+    else if (words == 2) asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
+    else asm volatile("st.global.b32 [%0], %1;" ::"l"(to), "r"(from[0]) : "memory");
 }
 
 /* 1, 2 or 4 words at an address aligned to their size (PTX ISA, ld). */

@@ -2,6 +2,9 @@
  * number i / threads, so that a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first
  * is used. */
 
+#if defined(FA__PACKED) /* kernel/rows_gpu_packed.h */
+#include <fa/arch/sm80/row_packed.h>
+#else
 enum {
     FA__ROW(_VECTOR) = FA_VECTOR / (int)sizeof(FA__ELEMENT), /* elements of a vector */
     FA__ROW(_WORDS) = FA_VECTOR / 4,
@@ -91,6 +94,9 @@ FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_t
     *col = which - e->head + (which < e->head ? 0 : e->inner);
     return which < e->count;
 }
+
+/* Whether no thread has anything of a piece: not known. */
+FA__FN int FA__ROW(__none)(const FA__ROW(_view) * v, int64_t piece) { return (void)v, (void)piece, 0; }
 
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* stores that pass by the first-level cache were slower */
 /* What is read of it stays in the second-level cache by a policy. */
@@ -285,3 +291,4 @@ FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
 #include <fa/arch/sm80/row_once.h>
 #endif
 #include <fa/arch/sm80/row_weights.h>
+#endif

@@ -1,17 +1,23 @@
 /* sm80/row_weights.h: rows of another type than the view's: weights of columns, and floats that are written. */
 
-/* A vector's worth of weights by the widest loads, four floats or eight halves. */
+/* A vector's worth of weights by the widest loads, up to four floats or eight halves. */
 FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
+    enum { FA__EACH = FA__ROW(_VECTOR) < 4 ? FA__ROW(_VECTOR) : 4 };
+    const int half = dtype == FA_F16 || dtype == FA_BF16;
     uint32_t words[FA__ROW(_VECTOR)];
-    FA__UNROLL
-    for (int i = 0; i < FA__ROW(_VECTOR); i += 4) {
-        if (dtype == FA_F16 || dtype == FA_BF16) fa_sm80_load_const(words + i / 2, (const uint16_t *)from + i, 2);
-        else fa_sm80_load_const(words + i, (const float *)from + i, 4);
+    if (half && FA__EACH == 1) {
+        w[0] = fa_load_element(from, 0, dtype);
+        return;
     }
     FA__UNROLL
-    for (int i = 0; i < FA__ROW(_VECTOR); i += 2) {
-        if (dtype == FA_F16 || dtype == FA_BF16) fa_sm80_unpack(w + i, w + i + 1, words[i / 2], dtype);
-        else w[i] = fa__from_bits(words[i]), w[i + 1] = fa__from_bits(words[i + 1]);
+    for (int i = 0; i < FA__ROW(_VECTOR); i += FA__EACH) {
+        if (half) fa_sm80_load_const(words + i / 2, (const uint16_t *)from + i, FA__EACH / 2);
+        else fa_sm80_load_const(words + i, (const float *)from + i, FA__EACH);
+    }
+    FA__UNROLL
+    for (int i = 0; i < FA__ROW(_VECTOR); i++) {
+        if (!half) w[i] = fa__from_bits(words[i]);
+        else if (i % 2 == 0) fa_sm80_unpack(w + i, w + i + 1, words[i / 2], dtype);
     }
 }
 FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
