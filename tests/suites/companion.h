@@ -300,6 +300,8 @@ static const char *describe(const kind *k, const form *s) {
 #define SHORT_LENGTHS 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511, 513
 /* Vectors of 16 bytes of short rows, which fill lanes of a warp or leave some without work. */
 #define SHORT_VECTORS 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 24, 25, 31, 32, 33, 48
+/* Columns of short rows that are not of whole vectors. */
+#define SHORT_WITHOUT_GAPS 1, 2, 3, 5, 7, 9, 10, 15, 17, 20, 31, 33, 47, 50, 63, 65
 #define LONGER_LENGTHS 1023, 1024, 1025, 2047, 2049, 4095, 4096, 4097, 8191, 8192, 8193
 
 /* Up to `rows` rows, seldom more than `cols` columns, and then at most `most`. */

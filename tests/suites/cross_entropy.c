@@ -203,6 +203,7 @@ static form random_form(rng *r) {
 
 static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, LONGER_LENGTHS, 16383, 16384, 16385, 32000, 32769, 50257, 65537}; /* and a cluster, segments */
+    static const int64_t without_gaps[] = {SHORT_WITHOUT_GAPS};
     static const int64_t huge[] = {128256, 131075, 262143, 262145, 500001, 524288, 600011};
     rng r = rng_new(seed, 500 + (uint64_t)k->dtype);
     tally t = new_tally(k, &r);
@@ -215,6 +216,13 @@ static void shapes(const kind *k, uint64_t seed) {
         }
         check_one_gap(&t, 8192);
         tell(&t, "lengths around every limit");
+        for (size_t i = 0; i < sizeof without_gaps / sizeof without_gaps[0]; i++) {
+            form s = plain(i % 3 ? 521 : i % 2 + 1, without_gaps[i]); /* more than two thread blocks take, and one row, or two */
+            check(&t, s);
+            random_options(&s, &r);
+            check(&t, s);
+        }
+        tell(&t, "short rows without gaps");
         check_random(&t, 8);
         tell(&t, "random shapes and options");
     }
@@ -497,6 +505,7 @@ int main(void) {
         for (int c = 0; c < 4 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4; c++) lonely(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 6; c += 2) determinism(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < 3; c++) determinism(&kinds[i], 3 + 17 * c, &r);
         absent(&kinds[i], &r);
     }
     far_apart(&r);

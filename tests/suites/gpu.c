@@ -133,6 +133,11 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 80
 #include <fa/attention.h>
+#define FA_NAME g_wide_causal
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 88
+#define FA_MASK fa_causal
+#include <fa/attention.h>
 #define FA_NAME g_documents
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
@@ -151,6 +156,7 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 static const instance spans = {"g_spans", MASK_span, SCORE_none, FA_BF16, 64, 64, g_spans_forward, g_spans_plan, g_spans_workspace};
 static const instance causal_documents = {"g_packed", MASK_causal_document, SCORE_none, FA_BF16, 64, 64, g_packed_forward, g_packed_plan, g_packed_workspace};
 static const instance wide = {"g_wide", MASK_full, SCORE_none, FA_BF16, 80, 80, g_wide_forward, g_wide_plan, g_wide_workspace};
+static const instance wide_causal = {"g_wide_causal", MASK_causal, SCORE_none, FA_F16, 88, 88, g_wide_causal_forward, g_wide_causal_plan, g_wide_causal_workspace};
 static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_BF16, 64, 64, g_documents_forward, g_documents_plan, g_documents_workspace};
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
 static const instance prefix = {"g_prefix", MASK_prefix, SCORE_none, FA_BF16, 64, 64, g_prefix_forward, g_prefix_plan, g_prefix_workspace};
@@ -683,6 +689,7 @@ int main(void) {
     many_keys(&window);
     many_keys(&prefix);
     many_keys(&wide);
+    many_keys(&wide_causal);
     windows(&window);
     rounds(&prefix);
     pairs(&prefix);

@@ -150,7 +150,7 @@ static form random_form(rng *r) {
 static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, LONGER_LENGTHS, 16383, 16384, 16385, 32768, 32769, 50257, 65537}; /* and a cluster's memory, nothing */
     static const int64_t huge[] = {131072, 131075, 262144, 500001};
-    static const int64_t vectors[] = {SHORT_VECTORS};
+    static const int64_t vectors[] = {SHORT_VECTORS}, without_gaps[] = {SHORT_WITHOUT_GAPS};
     /* In vectors of 16 bytes: more than registers hold, by blocks of 128 to 768 threads and clusters of these, with and without a rest. */
     static const int64_t longer[] = {1025, 2304, 2560, 3001, 3136, 5120, 6288, 8193, 12544, 18992, 25008};
     rng r = rng_new(seed, 300 + (uint64_t)k->dtype);
@@ -181,6 +181,14 @@ static void shapes(const kind *k, uint64_t seed) {
             check(&t, i % 2 ? s : spaced(s, 8, 8));
         }
         tell(&t, "short rows of whole vectors");
+        for (size_t i = 0; i < sizeof without_gaps / sizeof without_gaps[0]; i++) {
+            form s = plain(i % 3 ? 521 : i % 2 + 1, without_gaps[i]); /* more than two thread blocks take, and one row, or two */
+            s.log = (int)(i + (size_t)set) % 2;
+            check(&t, s);
+            s.rows = 300, s.log = !s.log, s.spread = 30;
+            check(&t, s);
+        }
+        tell(&t, "short rows without gaps");
         check_random(&t, 8);
         tell(&t, "random shapes");
     }
@@ -447,6 +455,7 @@ int main(void) {
         for (int c = 0; c < 4; c++) special(&kinds[i], lengths[c], (i + c) % 2, &r), special(&kinds[i], lengths[c], (i + c + 1) % 2, &r);
         for (int c = 0; c < 4; c++) special(&kinds[i], c / 2 ? 32 : 8, c % 2, &r);
         for (int c = 0; c < 3; c++) determinism(&kinds[i], lengths[c], &r);
+        for (int c = 0; c < 3; c++) determinism(&kinds[i], 3 + 17 * c, &r);
         determinism(&kinds[i], 70000, &r); /* threads of the CPU keep more of such a row than their caller */
         broadcast(&kinds[i], plain(5, 300), &r);
     }

@@ -1,6 +1,6 @@
 /* rows_gpu_packed.h: the kernel of a variant FA__VARIANT for short rows that follow each other without a gap but are not of whole vectors, for the
- * direction FA__BACKWARD. A block copies its rows, which together are whole vectors, to shared memory as if they were one, and their
- * results back: no access to memory is narrower than 16 bytes. There one thread, or a few, have a row (sm80/row_packed.h). */
+ * direction FA__BACKWARD. A block copies its rows to shared memory as if they were one, and their results back: but for the ends of all of them, no access
+ * to memory is narrower than 16 bytes. There one thread, or a few, have a row (sm80/row_packed.h). */
 #define FA__PACKED 1
 #define FA_COLS 8
 #define FA_THREADS 1
@@ -32,7 +32,8 @@
         FA__LOOP(direction)(&p, first + ((int)threadIdx.x >> p.rows.team_bits), &team, &place);                                   \
         if (written.data) {                                                                                                       \
             fa_sm80_barrier();                                                                                                    \
-            FA__LOOP(_row_send)((char *)written.data + from, fa__shared, bytes);                                                  \
+            const int phase = (int)(((unsigned)(uintptr_t)reads[0].data + (unsigned)from) & 15u);                                 \
+            FA__LOOP(_row_send)((char *)written.data + from, fa__shared, phase, bytes);                                           \
         }                                                                                                                         \
     })
 #if FA__BACKWARD

@@ -2,8 +2,8 @@
  * parameters and helpers it takes.
  *
  * Forward: rows of whole vectors of 16 bytes (`even`) are held in registers by lanes, a block or a cluster, with kernels of their own where
- * only one tensor is read and one written (FA__PARAMS's `plain`). Weights of columns come from the L1 cache. Rows that begin
- * anywhere, and longer ones, are held in shared memory, by lanes, a block or a cluster.
+ * only one tensor is read and one written (FA__PARAMS's `plain`); plain rows of vectors of 4 or 8 bytes by lanes or a block, too. Weights of columns come from
+ * the L1 cache. Rows that begin anywhere, and longer ones, are held in shared memory, by lanes, a block or a cluster.
  *
  * Backward: blocks are persistent. A team takes row after row, with the next ones in flight into shared memory. A thread has
  * the same columns in every row; it keeps their weights in shared memory (for rows of any kind in registers), and their sums in
@@ -101,7 +101,8 @@
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
-/* Plain rows of whole vectors of 4 bytes. */
+/* Plain rows of whole vectors of 4 bytes. Where there is a kernel for vectors of 8 bytes, there is none for these, for the time that it takes to compile. */
+#if !FA__HEAVY
 #define FA__VARIANT _narrow
 #define FA_PIECES 4
 #define FA_VECTOR 4
@@ -109,6 +110,7 @@
 #define FA__RESIDENT 2
 #define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
+#endif
 
 /* Any other rows, in shared memory, or, if they are too long for that, read again; and the backward of such rows. */
 #define FA__VARIANT _any
@@ -221,7 +223,11 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
 #endif
         {(const void *)FA__ROWS(_wide_kernel_forward_plain), 128, 0, 16, 256, 1, 0, 0, 1, FA__WIDE_CLUSTERS},
         {(const void *)FA__ROWS(_mixed_kernel_forward), 64, 0, 16, 512, 0, 0, 0, 1, 1},
+#if FA__HEAVY
+        {(const void *)FA__ROWS(_long_kernel_forward_plain), 128, 0, 8, 256, 1, 0, 0, 1, 0}};
+#else
         {(const void *)FA__ROWS(_narrow_kernel_forward_plain), 64, 0, 4, 512, 1, 0, 0, 1, 0}};
+#endif
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         int64_t needed = (row + ways[i].bytes - 1) / ways[i].bytes;
         if (ways[i].vector > p->rows.unit || row < ways[i].least || ways[i].plain > p->plain || ways[i].small > small) continue;

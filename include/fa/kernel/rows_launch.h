@@ -115,15 +115,16 @@ static inline FA_UNUSED int fa__rows_short(fa__rows *r, int element_bytes, int a
     const int64_t row = r->cols * element_bytes;
     return row <= most && fa__rows_fit(r, element_bytes, aligned, 16, FA__SHORT_THREADS, 0) && r->whole && !(full && row < r->threads * 16);
 }
-/* Whether rows of some matrices are short, without gaps, and not of whole vectors; and the size of their teams, if so. */
+/* Whether rows of some matrices are short, without gaps, and not of whole vectors; and the size of their teams, if so. It depends neither on their number
+ * nor on where they begin, so that a row's results do not, either. */
 static inline FA_UNUSED int fa__rows_packed(fa__rows *r, const fa_matrix *m, int count, int element_bytes) {
     const int64_t row = r->cols * element_bytes;
     if (r->cols > FA__PACKED_EACH * FA__PACKED_LANES || row % 16 == 0) return 0;
     for (int i = 0; i < count; i++)
-        if ((r->rows > 1 && m[i].stride_row != r->cols) || (uintptr_t)m[i].data % 16 != 0) return 0;
+        if (r->rows > 1 && m[i].stride_row != r->cols) return 0;
     fa__rows_teams(r, (r->cols + FA__PACKED_EACH - 1) / FA__PACKED_EACH, FA__PACKED_THREADS);
     r->whole = 0;
-    r->slot_bytes = r->teams * (int)row;
+    r->slot_bytes = r->teams * (int)row + 16;
     return (r->rows + r->teams - 1) / r->teams <= FA__BLOCKS_MOST;
 }
 /* Whether one block takes a row that is read only once; and the size of its team, if so. */

@@ -1,6 +1,7 @@
-/* sm80/row_packed.h: rows that lie in shared memory without a gap, as kernel/rows_gpu_packed.h brings them there, a slot for each tensor. A
- * thread has some neighbouring elements of its row, and takes them one by one, which shared memory delivers as fast as vectors, wherever a row
- * begins. Results take the place of the first tensor, which is why a thread reads all that it has before it writes any of it. */
+/* sm80/row_packed.h: rows that lie in shared memory without a gap, as kernel/rows_gpu_packed.h brings them there, a slot for each tensor, in which they
+ * begin as far behind a boundary of 16 bytes as in memory. A thread has some neighbouring elements of its row, and takes them one by one, which shared memory
+ * delivers as fast as vectors, wherever a row begins. Results take the place of the first tensor, which is why a thread reads all that it has before it writes
+ * any of it. */
 enum {
     FA__ROW(_LENGTH) = FA_COLS / FA_THREADS,
     FA__ROW(_PARTS) = 1,
@@ -9,23 +10,29 @@ enum {
     FA__ROW(_WHOLE) = 0,
     FA__ROW(__ENDS) = 0
 };
+/* Bytes from a boundary to the first row of the block, one of whose rows begins at `row`. */
+FA__FN int FA__ROW(__phase)(const void *row, int64_t cols, int threads) {
+    const unsigned before = (threadIdx.x >> fa_sm80_lowest_bit((uint32_t)threads)) * (unsigned)cols * (unsigned)sizeof(FA__ELEMENT);
+    return (int)(((unsigned)(uintptr_t)row - before) & 15u);
+}
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_view) v;
-    (void)row;
-    v.first = NULL;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
     v.cols = cols;
     v.width = ((int)cols + team->threads - 1) >> fa_sm80_lowest_bit((uint32_t)team->threads); /* elements of a thread */
     v.shift = (int)cols - team->thread * v.width; /* of this one, of which the last ones have fewer */
     if (v.shift > v.width) v.shift = v.width;
-    v.whole = v.stream = 0;
+    v.whole = FA__ROW(__phase)(row, cols, team->threads); /* of what is written */
+    v.stream = 0;
     v.policy = 0;
     v.thread = team->thread;
     v.threads = team->threads;
     return v;
 }
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
-    (void)row;
-    return *of;
+    FA__ROW(_view) v = *of;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
+    return v;
 }
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; }
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
@@ -51,14 +58,14 @@ FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *co
 FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_team *team) { return (void)col, (void)e, (void)i, (void)team, 0; }
 
 /* This thread's first element in a slot. */
-FA__FN FA__ELEMENT *FA__ROW(__mine)(void *slot, const FA__ROW(_view) * v) {
-    return (FA__ELEMENT *)slot + ((int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)v->threads)) * (int)v->cols + v->thread * v->width;
+FA__FN FA__ELEMENT *FA__ROW(__mine)(void *slot, int phase, const FA__ROW(_view) * v) {
+    return (FA__ELEMENT *)((char *)slot + phase) + ((int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)v->threads)) * (int)v->cols + v->thread * v->width;
 }
 typedef struct FA__ROW(_held) {
     float x[FA_PIECES * FA__ROW(_LENGTH)];
 } FA__ROW(_held);
 FA__FN void FA__ROW(__take)(float *x, void *slot, const FA__ROW(_view) * v, int64_t piece, float fill) {
-    const FA__ELEMENT *from = FA__ROW(__mine)(slot, v) + piece * FA__ROW(_LENGTH);
+    const FA__ELEMENT *from = FA__ROW(__mine)(slot, FA__ROW(__phase)(v->first, v->cols, v->threads), v) + piece * FA__ROW(_LENGTH);
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_LENGTH); i++) x[i] = FA__ROW(__there)(v, piece, i) ? fa_load_element(from, i, FA_DTYPE) : fill;
 }
@@ -78,7 +85,7 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
     for (int i = 0; i < FA__ROW(_LENGTH); i++) x[i] = held->x[(int)piece * FA__ROW(_LENGTH) + i];
 }
 FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
-    FA__ELEMENT *to = FA__ROW(__mine)(fa__shared, v) + piece * FA__ROW(_LENGTH), raw[FA__ROW(_LENGTH)];
+    FA__ELEMENT *to = FA__ROW(__mine)(fa__shared, v->whole, v) + piece * FA__ROW(_LENGTH), raw[FA__ROW(_LENGTH)];
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_LENGTH); i++) {
 #if FA__IS_HALF
@@ -150,21 +157,29 @@ FA__FN void FA__ROW(__copy)(void *to, const void *from, int at, int end) {
     FA__ROLL
     for (; at < end; at += (int)sizeof(FA__ELEMENT)) *(FA__ELEMENT *)((char *)to + at) = *(const FA__ELEMENT *)((const char *)from + at);
 }
-/* Starts copying some bytes to shared memory, by all threads of a block, and copies them back; both begin at multiples of 16 bytes. */
+/* Starts copying some bytes to a slot, by all threads of a block. What lies in the first vector before them is copied, too. */
 FA__FN void FA__ROW(_bring)(unsigned char *slot, const char *from, int bytes, uint64_t policy) {
+    const int phase = (int)((unsigned)(uintptr_t)from & 15u), end = phase + bytes;
+    from -= phase;
     FA__ROLL
-    for (int at = 16 * (int)threadIdx.x; at < bytes; at += 16 * (int)blockDim.x) {
+    for (int at = 16 * (int)threadIdx.x; at < end; at += 16 * (int)blockDim.x) {
         /* Opaque: of an address whose base is the same in all threads, beside a policy, CUDA 13.0's assembler makes an illegal instruction. */
         const int to = fa_sm80_opaque((int)fa_sm80_shared_address(slot + at));
-        if (at + 16 <= bytes) fa_sm80_copy16_of((uint32_t)to, from + at, 16, policy);
-        else FA__ROW(__copy)(slot, from, at, bytes);
+        if (at + 16 <= end) fa_sm80_copy16_of((uint32_t)to, from + at, 16, policy);
+        else FA__ROW(__copy)(slot, from, at < phase ? phase : at, end);
     }
 }
-FA__FN void FA__ROW(_send)(char *to, const unsigned char *slot, int bytes) {
+/* Copies them back, from a slot in which they begin `phase` bytes behind a boundary: by elements, if they do not in memory. */
+FA__FN void FA__ROW(_send)(char *to, const unsigned char *slot, int phase, int bytes) {
+    const int alike = ((unsigned)(uintptr_t)to & 15u) == (unsigned)phase, end = phase + bytes, step = alike ? 16 : (int)sizeof(FA__ELEMENT);
+    to -= phase;
     FA__ROLL
-    for (int at = 16 * (int)threadIdx.x; at < bytes; at += 16 * (int)blockDim.x) {
-        const uint4 words = *(const uint4 *)(slot + at);
-        if (at + 16 <= bytes) fa_sm80_store16(to + at, (const uint32_t *)&words);
-        else FA__ROW(__copy)(to, slot, at, bytes);
+    for (int at = (alike ? 0 : phase) + step * (int)threadIdx.x; at < end; at += step * (int)blockDim.x) {
+        if (alike && at >= phase && at + 16 <= end) {
+            const uint4 words = *(const uint4 *)(slot + at);
+            fa_sm80_store16(to + at, (const uint32_t *)&words);
+        } else {
+            FA__ROW(__copy)(to, slot, at < phase ? phase : at, at + step < end ? at + step : end);
+        }
     }
 }
