@@ -104,7 +104,7 @@ enum thread_state : unsigned char { READY, MEETS_WARP, SHOWS_WARP, MEETS_BLOCK, 
 struct copy {
     unsigned char *to;
     const void *from;
-    int bytes, group;
+    int size, bytes, group; /* of what is written; of what is read, after which zeros follow */
 };
 struct thread {
     context goes_on;
@@ -292,11 +292,12 @@ const void *machine_aligned(const void *pointer, int alignment) {
 
 static void land(const copy *c) {
     memcpy(c->to, c->from, (size_t)c->bytes);
-    memset(c->to + c->bytes, 0, (size_t)(16 - c->bytes));
+    memset(c->to + c->bytes, 0, (size_t)(c->size - c->bytes));
 }
-void machine_copy16(unsigned char *to, const void *from, int bytes) {
-    const copy c = {to, machine_aligned(from, bytes ? 16 : 1), bytes, current->group};
-    machine_must(bytes >= 0 && bytes <= 16, "a copy of less than 0 or more than 16 bytes");
+void machine_copy(unsigned char *to, const void *from, int size, int bytes) {
+    const copy c = {to, machine_aligned(from, bytes ? size : 1), size, bytes, current->group};
+    machine_must(size == 4 || size == 8 || size == 16, "a copy of other than 4, 8 or 16 bytes");
+    machine_must(bytes >= 0 && bytes <= size, "a copy of less than 0 bytes or more than its size");
     if (current->copies == COPIES || chance() & 1) land(&c);
     else current->later[current->copies++] = c;
 }

@@ -143,7 +143,9 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
     size_t most = 0;
     for (int way = 0; way < 3; way++) { /* for all layouts of the matrices, and without statistics */
-        p.rows.even = way > 0 && args->cols * (int64_t)sizeof(FA__ELEMENT) % 16 == 0;
+        const uintptr_t bits = 16 | (uintptr_t)args->cols * sizeof(FA__ELEMENT);
+        p.rows.unit = way > 0 ? (int)(bits & (0u - bits)) : 0;
+        p.rows.even = p.rows.unit == 16;
         p.plain = way > 1;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
         const size_t bytes = fa__sums_bytes(&p.sums, &p.rows);

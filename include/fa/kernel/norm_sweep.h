@@ -27,12 +27,18 @@ FA__FN FA__LOOP(_line) FA__LOOP(_line_of)(const fa_matrix *m, int64_t row, int c
 FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slot0, int piece) {
     return (uint4 *)slot0 + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
-/* Starts copying a row into its slots; elements outside the row become 0. */
+/* Starts copying a row into its slots; elements outside the row become 0. By words, where that is all that rows are multiples of. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot0, const FA__PARAMS *p, const FA__LOOP(_line) * from, const fa_team *team) {
     const int bytes = from->cols * (int)sizeof(FA__ELEMENT);
     FA__UNROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         const int at = (piece * team->threads + team->thread) * 16, left = bytes - at;
+        if (FA__PIECES == FA__SWEEP_FAST && p->rows.unit < 16) {
+            FA__ROLL
+            for (int i = 0; i < 16; i += 4)
+                fa_sm80_copy_narrow(fa_sm80_shared_address(FA__LOOP(_slot)(slot0, piece)) + (uint32_t)i, from->first + (i < left ? at + i : 0), 4, i < left);
+            continue;
+        }
         fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slot0, piece)), from->first + (left > 0 ? at : 0), left > 0 ? 16 : 0, p->rows.policy);
     }
 }
@@ -42,9 +48,15 @@ FA__FN void FA__LOOP(_slot_load)(float *x, unsigned char *slot0, int piece) {
     FA__LOOP(_row__unpack)(x, (const uint32_t *)&word);
 }
 /* Writes the columns from `col` on. */
-FA__FN void FA__LOOP(_put)(const FA__LOOP(_line) * to, int col, const float *x) {
+FA__FN void FA__LOOP(_put)(const FA__LOOP(_line) * to, const FA__PARAMS *p, int col, const float *x) {
     uint32_t raw[4];
     FA__LOOP(_row__pack)(raw, x);
+    if (FA__PIECES == FA__SWEEP_FAST && p->rows.unit < 16) {
+        FA__UNROLL
+        for (int i = 0; i < 4; i++)
+            if (col + i * FA__LOOP(_row_LENGTH) / 4 < to->cols) fa_sm80_store(to->first + col * (int)sizeof(FA__ELEMENT) + 4 * i, raw + i, 1);
+        return;
+    }
     if (col < to->cols) fa_sm80_store16(to->first + col * (int)sizeof(FA__ELEMENT), raw);
 }
 
@@ -140,7 +152,7 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
         enum { FA__TOGETHER = FA__LOOP(_HOLDS) ? FA__PIECES : 2 };
         _Pragma("unroll FA__TOGETHER") for (int piece = 0; piece < FA__PIECES; piece++) {
             FA__GRADIENT(FA__LOOP(_HOLDS))
-            FA__LOOP(_put)(&d_x, FA__LOOP(_column)(team, piece), x);
+            FA__LOOP(_put)(&d_x, p, FA__LOOP(_column)(team, piece), x);
         }
         return;
     }
@@ -150,9 +162,9 @@ FA__FN void FA__LOOP(_write)(const FA__LOOP(_known) * k, const FA__PARAMS *p, co
     FA__ROLL
     for (int piece = 0; piece < FA__PIECES; piece++) {
         FA__GRADIENT(0)
-        if (p->d_residual.data) FA__LOOP(_put)(&d_residual, FA__LOOP(_column)(team, piece), x);
+        if (p->d_residual.data) FA__LOOP(_put)(&d_residual, p, FA__LOOP(_column)(team, piece), x);
         if (drops) FA__LOOP(_row_dropout)(x, &columns, piece, &drawn);
-        if (p->d_x.data) FA__LOOP(_put)(&d_x, FA__LOOP(_column)(team, piece), x);
+        if (p->d_x.data) FA__LOOP(_put)(&d_x, p, FA__LOOP(_column)(team, piece), x);
     }
 #undef FA__GRADIENT
 }

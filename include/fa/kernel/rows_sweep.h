@@ -91,7 +91,8 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     const int64_t share = (row + blocks - 1) / blocks;
     const size_t even_bytes =
         (size_t)((share + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
-    s->whole = r->even && row >= FA__SWEEP_EVEN_FROM && share <= held && even_bytes <= (size_t)most;
+    const int narrow = !r->even && r->unit >= 4 && plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS; /* rows of words */
+    s->whole = (r->even || narrow) && row >= FA__SWEEP_EVEN_FROM && share <= held && even_bytes <= (size_t)most;
     if (!s->whole) {
         /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums.
          * Two blocks should fit in a multiprocessor. */
@@ -119,7 +120,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     if (plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS) {
         fa__rows_teams(r, (row + FA__SWEEP_FAST - 1) / FA__SWEEP_FAST, FA__SWEEP_LANE_BLOCK);
         const int64_t teams = FA__SWEEP_THREADS / (r->threads * r->teams) * r->teams;
-        if (teams * row * 10 >= 9 * FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = FA__SWEEP_FAST;
+        if (narrow || teams * row * 10 >= 9 * FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = FA__SWEEP_FAST;
     }
     fa__rows_teams(r, (share + s->pieces - 1) / s->pieces, FA__SWEEP_LANE_BLOCK);
     r->blocks = blocks;

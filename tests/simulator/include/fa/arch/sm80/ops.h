@@ -72,10 +72,13 @@ FA__DEVICE uint32_t fa_sm80_shared_address(const void *pointer) { return machine
 #define FA__SM80_EVICT_UNCHANGED UINT64_C(1)
 #define FA__SM80_EVICT_LAST UINT64_C(2)
 #define FA__SM80_EVICT_FIRST UINT64_C(3)
-FA__DEVICE void fa_sm80_copy16(uint32_t to, const void *from, int bytes) { machine_copy16(machine_at(to, 16), from, bytes); }
+FA__DEVICE void fa_sm80_copy16(uint32_t to, const void *from, int bytes) { machine_copy(machine_at(to, 16), from, 16, bytes); }
 FA__DEVICE void fa_sm80_copy16_of(uint32_t to, const void *from, int bytes, uint64_t policy) {
     machine_must(policy >= FA__SM80_EVICT_UNCHANGED && policy <= FA__SM80_EVICT_FIRST, "a copy with a policy that is none");
     fa_sm80_copy16(to, from, bytes);
+}
+FA__DEVICE void fa_sm80_copy_narrow(uint32_t to, const void *from, int bytes, int there) {
+    machine_copy(machine_at(to, bytes), from, bytes, there ? bytes : 0);
 }
 FA__DEVICE void fa_sm80_copy_commit(void) { machine_copy_commit(); }
 FA__DEVICE void fa_sm80_copy_wait(int pending) { machine_copy_wait(pending); }
