@@ -16,7 +16,7 @@
     FA__KERNEL_BODY({                                                                                                             \
         fa_matrix reads[2];                                                                                                       \
         const fa_matrix written = FA__ROWS(__written)(&p, FA__BACKWARD);                                                          \
-        FA__LOOP(_place) place = {NULL, fa__shared};                                                                              \
+        FA__LOOP(_place) place = {NULL, fa__shared, {0, 0}};                                                                      \
         fa_team team = FA__LOOP(_reduce_team)(p.rows.threads & (2 * FA__PACKED_LANES - 1)); /* known to be no more */             \
         const int64_t first = (int64_t)blockIdx.x * p.rows.teams;                                                                 \
         const int64_t from = first * p.rows.cols * (int64_t)sizeof(FA__ELEMENT);                                                  \
@@ -24,16 +24,18 @@
         const int bytes = rows * (int)p.rows.cols * (int)sizeof(FA__ELEMENT);                                                     \
         const int tensors = FA__ROWS(__reads)(reads, &p, FA__BACKWARD);                                                           \
         FA__UNROLL                                                                                                                \
-        for (int i = 0; i < tensors; i++)                                                                                         \
+        for (int i = 0; i < tensors; i++) {                                                                                       \
+            place.phase[i] = (int)(((unsigned)(uintptr_t)reads[i].data + (unsigned)from) & 15u);                                  \
             FA__LOOP(_row_bring)(fa__shared + i * p.rows.slot_bytes, (const char *)reads[i].data + from, bytes, p.rows.policy);   \
+        }                                                                                                                         \
+        team.whole = place.phase[0];                                                                                              \
         fa_sm80_copy_commit();                                                                                                    \
         fa_sm80_copy_wait(0);                                                                                                     \
         fa_sm80_barrier();                                                                                                        \
         FA__LOOP(direction)(&p, first + ((int)threadIdx.x >> p.rows.team_bits), &team, &place);                                   \
         if (written.data) {                                                                                                       \
             fa_sm80_barrier();                                                                                                    \
-            const int phase = (int)(((unsigned)(uintptr_t)reads[0].data + (unsigned)from) & 15u);                                 \
-            FA__LOOP(_row_send)((char *)written.data + from, fa__shared, phase, bytes);                                           \
+            FA__LOOP(_row_send)((char *)written.data + from, fa__shared + place.phase[0], bytes);                                 \
         }                                                                                                                         \
     })
 #if FA__BACKWARD

@@ -23,6 +23,9 @@
 typedef struct FA__LOOP(_place) {
     FA__LOOP(_reduce_shared) * shared;
     unsigned char *slot0;
+#if defined(FA__PACKED)
+    int phase[2]; /* of each tensor: bytes from a boundary of 16 to the block's first row */
+#endif
 #if FA__LANES == 1
     float *sums; /* of columns: a worker's */
     int64_t pitch;
@@ -32,7 +35,11 @@ typedef struct FA__LOOP(_place) {
 #endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
+#if defined(FA__PACKED)
+    return place->slot0 + tensor * p->rows.slot_bytes + place->phase[tensor];
+#else
     return place->slot0 ? place->slot0 + tensor * p->rows.slot_bytes : NULL;
+#endif
 }
 #if FA__LANES == 1
 /* Sums number `which` for what the caller holds of a piece; NULL if nobody wants them. */

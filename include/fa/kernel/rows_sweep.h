@@ -91,7 +91,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
     const int64_t share = (row + blocks - 1) / blocks;
     const size_t even_bytes =
         (size_t)((share + warps - 1) / warps * warps) * (size_t)(16 * r->tensors + kept) + scratch;
-    const int narrow = !r->even && r->unit >= 4 && plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS; /* rows of words */
+    const int narrow = !r->even && r->unit >= 4 && s->count == 1 && plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS; /* norm_sweep.h: _NARROWS */
     s->whole = (r->even || narrow) && row >= FA__SWEEP_EVEN_FROM && share <= held && even_bytes <= (size_t)most;
     if (!s->whole) {
         /* A thread has a vector: two rows of each tensor and what is written are in shared memory, in the end the sums.

@@ -10,19 +10,15 @@ enum {
     FA__ROW(_WHOLE) = 0,
     FA__ROW(__ENDS) = 0
 };
-/* Bytes from a boundary to the first row of the block, one of whose rows begins at `row`. */
-FA__FN int FA__ROW(__phase)(const void *row, int64_t cols, int threads) {
-    const unsigned before = (threadIdx.x >> fa_sm80_lowest_bit((uint32_t)threads)) * (unsigned)cols * (unsigned)sizeof(FA__ELEMENT);
-    return (int)(((unsigned)(uintptr_t)row - before) & 15u);
-}
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
     FA__ROW(_view) v;
-    v.first = (FA__ELEMENT *)(uintptr_t)row;
+    (void)row;
+    v.first = NULL;
     v.cols = cols;
     v.width = ((int)cols + team->threads - 1) >> fa_sm80_lowest_bit((uint32_t)team->threads); /* elements of a thread */
     v.shift = (int)cols - team->thread * v.width; /* of this one, of which the last ones have fewer */
     if (v.shift > v.width) v.shift = v.width;
-    v.whole = FA__ROW(__phase)(row, cols, team->threads); /* of what is written */
+    v.whole = team->whole; /* bytes from a boundary to the first row of the block, in the first slot */
     v.stream = 0;
     v.policy = 0;
     v.thread = team->thread;
@@ -30,9 +26,8 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
     return v;
 }
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
-    FA__ROW(_view) v = *of;
-    v.first = (FA__ELEMENT *)(uintptr_t)row;
-    return v;
+    (void)row;
+    return *of;
 }
 FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; }
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
@@ -57,15 +52,15 @@ FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *co
 }
 FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_team *team) { return (void)col, (void)e, (void)i, (void)team, 0; }
 
-/* This thread's first element in a slot. */
-FA__FN FA__ELEMENT *FA__ROW(__mine)(void *slot, int phase, const FA__ROW(_view) * v) {
-    return (FA__ELEMENT *)((char *)slot + phase) + ((int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)v->threads)) * (int)v->cols + v->thread * v->width;
+/* This thread's first element, where rows begin in a slot. */
+FA__FN FA__ELEMENT *FA__ROW(__mine)(void *slot, const FA__ROW(_view) * v) {
+    return (FA__ELEMENT *)slot + ((int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)v->threads)) * (int)v->cols + v->thread * v->width;
 }
 typedef struct FA__ROW(_held) {
     float x[FA_PIECES * FA__ROW(_LENGTH)];
 } FA__ROW(_held);
 FA__FN void FA__ROW(__take)(float *x, void *slot, const FA__ROW(_view) * v, int64_t piece, float fill) {
-    const FA__ELEMENT *from = FA__ROW(__mine)(slot, FA__ROW(__phase)(v->first, v->cols, v->threads), v) + piece * FA__ROW(_LENGTH);
+    const FA__ELEMENT *from = FA__ROW(__mine)(slot, v) + piece * FA__ROW(_LENGTH);
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_LENGTH); i++) x[i] = FA__ROW(__there)(v, piece, i) ? fa_load_element(from, i, FA_DTYPE) : fill;
 }
@@ -85,7 +80,7 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
     for (int i = 0; i < FA__ROW(_LENGTH); i++) x[i] = held->x[(int)piece * FA__ROW(_LENGTH) + i];
 }
 FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
-    FA__ELEMENT *to = FA__ROW(__mine)(fa__shared, v->whole, v) + piece * FA__ROW(_LENGTH), raw[FA__ROW(_LENGTH)];
+    FA__ELEMENT *to = FA__ROW(__mine)(fa__shared + v->whole, v) + piece * FA__ROW(_LENGTH), raw[FA__ROW(_LENGTH)];
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_LENGTH); i++) {
 #if FA__IS_HALF
@@ -129,7 +124,7 @@ FA__FN int FA__ROW(_scan_edges)(const FA__ROW(_scan) * s) { return (void)s, 0; }
 FA__FN int64_t FA__ROW(_scan_edge)(const FA__ROW(_scan) * s, int i) { return (void)s, i; }
 FA__FN void FA__ROW(_scan_start)(FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, const int full, float fill) {
     (void)part, (void)full;
-    FA__ROW(__take)(f->x, fa__shared, &s->view, s->piece, fill);
+    FA__ROW(__take)(f->x, fa__shared + s->view.whole, &s->view, s->piece, fill);
 }
 FA__FN void FA__ROW(_scan_next)(FA__ROW(_flight) * f, FA__ROW(_scan) * s) { (void)f, s->piece++; }
 FA__FN void FA__ROW(_scan_begin)(FA__ROW(_flight) * f, FA__ROW(_scan) * s, float fill) {
@@ -153,33 +148,36 @@ FA__FN float FA__ROW(_scan_max)(const FA__ROW(_flight) * f, float start) {
     return largest;
 }
 
-FA__FN void FA__ROW(__copy)(void *to, const void *from, int at, int end) {
-    FA__ROLL
-    for (; at < end; at += (int)sizeof(FA__ELEMENT)) *(FA__ELEMENT *)((char *)to + at) = *(const FA__ELEMENT *)((const char *)from + at);
-}
-/* Starts copying some bytes to a slot, by all threads of a block. What lies in the first vector before them is copied, too. */
+/* Starts copying some bytes to a slot, by all threads of a block. What lies before them in the first vector is copied, too; what is in the last one, if
+ * that is not theirs, element by element. */
 FA__FN void FA__ROW(_bring)(unsigned char *slot, const char *from, int bytes, uint64_t policy) {
-    const int phase = (int)((unsigned)(uintptr_t)from & 15u), end = phase + bytes;
+    enum { FA__SIZE = sizeof(FA__ELEMENT) };
+    const int phase = (int)((unsigned)(uintptr_t)from & 15u), end = phase + bytes, whole = end & ~15;
     from -= phase;
     FA__ROLL
-    for (int at = 16 * (int)threadIdx.x; at < end; at += 16 * (int)blockDim.x) {
+    for (int at = 16 * (int)threadIdx.x; at < whole; at += 16 * (int)blockDim.x) {
         /* Opaque: of an address whose base is the same in all threads, beside a policy, CUDA 13.0's assembler makes an illegal instruction. */
         const int to = fa_sm80_opaque((int)fa_sm80_shared_address(slot + at));
-        if (at + 16 <= end) fa_sm80_copy16_of((uint32_t)to, from + at, 16, policy);
-        else FA__ROW(__copy)(slot, from, at < phase ? phase : at, end);
+        fa_sm80_copy16_of((uint32_t)to, from + at, 16, policy);
     }
-}
-/* Copies them back, from a slot in which they begin `phase` bytes behind a boundary: by elements, if they do not in memory. */
-FA__FN void FA__ROW(_send)(char *to, const unsigned char *slot, int phase, int bytes) {
-    const int alike = ((unsigned)(uintptr_t)to & 15u) == (unsigned)phase, end = phase + bytes, step = alike ? 16 : (int)sizeof(FA__ELEMENT);
-    to -= phase;
     FA__ROLL
-    for (int at = (alike ? 0 : phase) + step * (int)threadIdx.x; at < end; at += step * (int)blockDim.x) {
-        if (alike && at >= phase && at + 16 <= end) {
-            const uint4 words = *(const uint4 *)(slot + at);
-            fa_sm80_store16(to + at, (const uint32_t *)&words);
-        } else {
-            FA__ROW(__copy)(to, slot, at < phase ? phase : at, at + step < end ? at + step : end);
-        }
+    for (int at = (whole > phase ? whole : phase) + FA__SIZE * (int)threadIdx.x; at < end; at += FA__SIZE * (int)blockDim.x)
+        *(FA__ELEMENT *)(slot + at) = *(const FA__ELEMENT *)(from + at);
+}
+/* Copies them back, from where they begin in a slot: by elements, what lies in no whole vector, or all if they do not begin at the same phase. */
+FA__FN void FA__ROW(_send)(char *to, const unsigned char *slot, int bytes) {
+    enum { FA__SIZE = sizeof(FA__ELEMENT) };
+    const unsigned phase = (unsigned)(uintptr_t)to & 15u;
+    const int before = phase == ((unsigned)(uintptr_t)slot & 15u) ? (int)(0u - phase & 15u) : bytes, head = before < bytes ? before : bytes;
+    const int inner = (bytes - head) & ~15;
+    FA__ROLL
+    for (int at = head + 16 * (int)threadIdx.x; at < head + inner; at += 16 * (int)blockDim.x) {
+        const uint4 words = *(const uint4 *)(slot + at);
+        fa_sm80_store16(to + at, (const uint32_t *)&words);
+    }
+    FA__ROLL
+    for (int i = FA__SIZE * (int)threadIdx.x; i < bytes - inner; i += FA__SIZE * (int)blockDim.x) {
+        const int at = i < head ? i : i + inner;
+        *(FA__ELEMENT *)(to + at) = *(const FA__ELEMENT *)(slot + at);
     }
 }
