@@ -348,8 +348,8 @@ primitive row.h '#define FA_NAME bad' '#define FA_COLS 16'; rejects cc "row.h wi
 primitive row.h "$tile"; rejects cc "row.h without FA_COLS" "bad: FA_COLS, the columns that the team holds at a time, is undefined: 1 or more is needed"
 primitive row.h "$tile" '#define FA_COLS 0'; rejects cc "row.h with FA_COLS 0" "bad: FA_COLS, the columns that the team holds at a time, is 0: 1 or more is needed"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_THREADS 0'; rejects cc "row.h with FA_THREADS 0" "bad: FA_THREADS"
-primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is 8: 16 is needed, or 8 with half types, FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
-primitive row.h "$tile" '#define FA_COLS 16' '#define FA_WHOLE 2' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for floats" "bad: FA_VECTOR, the bytes of a vector, is 8"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_VECTOR 8'; rejects cc "row.h with FA_VECTOR 8 for any rows" "bad: FA_VECTOR, the bytes of a vector, is 8: 16 is needed, or 8 or 4 with FA_WHOLE 2 and FA_HOLD FA_FRAGMENT"
+primitive row.h "$tile" '#define FA_COLS 16' '#define FA_WHOLE 2' '#define FA_VECTOR 2'; rejects cc "row.h with FA_VECTOR 2" "bad: FA_VECTOR, the bytes of a vector, is 2"
 primitive row.h "$tile" '#define FA_COLS 16' '#define FA_HOLD 9'; rejects cc "row.h with FA_HOLD 9" "bad: FA_HOLD is 9: FA_FRAGMENT or FA_SHARED"
 for macro in FA_KEEP FA_PIECES FA_WHOLE; do
     primitive row.h "$tile" '#define FA_COLS 16' "#define $macro -3"; rejects cc "row.h with $macro -3" "bad: $macro"
