@@ -323,6 +323,8 @@ static void shapes(const kind *k, uint64_t seed) {
     /* Rows of whole vectors, which fill their threads or leave some without work. */
     static const int64_t even[] = {768, 1024, 1152, 1536, 1792, 2048, 2304, 2560, 3584, 4096, 5120, 8192, 8200, 10240, 11264, 11272, 12808, 16376, 16384};
     static const int64_t vectors[] = {SHORT_VECTORS};
+    /* Of whole vectors of 4 and 8 bytes, in words: of lanes, a warp, blocks, with and without a rest. */
+    static const int64_t words[] = {1, 7, 9, 15, 25, 33, 50, 127, 150, 250, 511, 1026, 1027, 2050, 4094, 4097};
     /* The same in vectors of 16 bytes: more than a thread block holds, and than a cluster of them does. */
 #if REAL_GPU
     static const int64_t shared[] = {2049, 2304, 3000, 4096, 4097, 5120, 8192, 8200, 12288, 16384, 16385};
@@ -358,6 +360,13 @@ static void shapes(const kind *k, uint64_t seed) {
                 check(&t, s);
             }
         tell(&t, "short rows of whole vectors");
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+            form s = plain(i % 3 ? 37 : 5, words[i] * 4 / fa_dtype_bytes(k->dtype));
+            s.eps = 1e-3f, s.forget = i % 2 != 0;
+            check(&t, s);
+            check(&t, spaced(s, 8 / fa_dtype_bytes(k->dtype), 5));
+        }
+        tell(&t, "rows of words");
         for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
             const int64_t cols = shared[i] * 16 / fa_dtype_bytes(k->dtype);
             form s = i % 2 == (size_t)k->centered ? full(3, cols) : plain(3, cols);
