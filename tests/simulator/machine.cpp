@@ -296,7 +296,7 @@ static void land(const copy *c) {
 }
 void machine_copy(unsigned char *to, const void *from, int size, int bytes) {
     const copy c = {to, machine_aligned(from, bytes ? size : 1), size, bytes, current->group};
-    machine_must(size == 4 || size == 8 || size == 16, "a copy of other than 4, 8 or 16 bytes");
+    machine_must(size == 4 || size == 16, "a copy of other than 4 or 16 bytes");
     machine_must(bytes >= 0 && bytes <= size, "a copy of less than 0 bytes or more than its size");
     if (current->copies == COPIES || chance() & 1) land(&c);
     else current->later[current->copies++] = c;

@@ -23,7 +23,7 @@ unsigned char *machine_at(uint32_t address, int alignment);
 /* The pointer, which must be aligned. */
 const void *machine_aligned(const void *pointer, int alignment);
 
-/* cp.async of 4, 8 or 16 bytes, of which so many are read: a copy lands at once, or when it is waited for, by chance. */
+/* cp.async of 4 or 16 bytes, of which so many are read: a copy lands at once, or when it is waited for, by chance. */
 void machine_copy(unsigned char *to, const void *from, int size, int bytes);
 void machine_copy_commit(void);
 void machine_copy_wait(int pending);

@@ -38,7 +38,7 @@ FA__FN void FA__LOOP(_bring)(unsigned char *slot0, const FA__PARAMS *p, const FA
         if (FA__LOOP(_NARROWS) && p->rows.unit < 16) {
             FA__ROLL
             for (int i = 0; i < 16; i += 4)
-                fa_sm80_copy_narrow(fa_sm80_shared_address(FA__LOOP(_slot)(slot0, piece)) + (uint32_t)i, from->first + (i < left ? at + i : 0), 4, i < left);
+                fa_sm80_copy4(fa_sm80_shared_address(FA__LOOP(_slot)(slot0, piece)) + (uint32_t)i, from->first + (i < left ? at + i : 0), i < left);
             continue;
         }
         fa_sm80_copy16_of(fa_sm80_shared_address(FA__LOOP(_slot)(slot0, piece)), from->first + (left > 0 ? at : 0), left > 0 ? 16 : 0, p->rows.policy);

@@ -142,10 +142,9 @@ FA__DEVICE void fa_sm80_copy16_of(uint32_t to, const void *from, int bytes, uint
     asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes), "l"(policy)
                  : "memory");
 }
-/* 4 or 8 bytes, or as many zeros. */
-FA__DEVICE void fa_sm80_copy_narrow(uint32_t to, const void *from, int bytes, int there) {
-    if (bytes == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(there ? 8 : 0) : "memory");
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
+/* A word, or zeros. */
+FA__DEVICE void fa_sm80_copy4(uint32_t to, const void *from, int there) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
 }
 FA__DEVICE void fa_sm80_copy_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Returns when all but the latest `pending` (at most 3) groups of this thread have landed. */

@@ -2,6 +2,16 @@
  * number i / threads, so that a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first
  * is used. */
 
+/* Converted where it is used: at once, it would have to be waited for at once. */
+FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
+#if FA__IS_HALF
+    element = (uint16_t)fa_sm80_opaque(element);
+#else
+    element = fa__from_bits((uint32_t)fa_sm80_opaque((int)fa__bits(element)));
+#endif
+    return fa_load_element(&element, 0, FA_DTYPE);
+}
+
 #if defined(FA__PACKED) /* kernel/rows_gpu_packed.h */
 #include <fa/arch/sm80/row_packed.h>
 #else
@@ -276,16 +286,6 @@ FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, 
         }
     }
 }
-/* Converted where it is used: at once, it would have to be waited for at once. */
-FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
-#if FA__IS_HALF
-    element = (uint16_t)fa_sm80_opaque(element);
-#else
-    element = fa__from_bits((uint32_t)fa_sm80_opaque((int)fa__bits(element)));
-#endif
-    return fa_load_element(&element, 0, FA_DTYPE);
-}
-
 #include <fa/arch/sm80/row_held.h>
 #if FA_VECTOR == 16
 #include <fa/arch/sm80/row_once.h>

@@ -16,7 +16,7 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
     v.first = NULL;
     v.cols = cols;
     v.width = ((int)cols + team->threads - 1) >> fa_sm80_lowest_bit((uint32_t)team->threads); /* elements of a thread */
-    v.shift = (int)cols - team->thread * v.width; /* of this one, of which the last ones have fewer */
+    v.shift = (int)cols - team->thread * v.width;                                             /* of this one: the last ones have fewer */
     if (v.shift > v.width) v.shift = v.width;
     v.whole = team->whole; /* bytes from a boundary to the first row of the block, in the first slot */
     v.stream = 0;
@@ -95,16 +95,6 @@ FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float
     for (int i = 0; i < FA__ROW(_LENGTH); i++)
         if (FA__ROW(__there)(v, piece, i)) to[i] = raw[i];
 }
-/* Converted where it is used: at once, it would have to be waited for at once. */
-FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
-#if FA__IS_HALF
-    element = (uint16_t)fa_sm80_opaque(element);
-#else
-    element = fa__from_bits((uint32_t)fa_sm80_opaque((int)fa__bits(element)));
-#endif
-    return fa_load_element(&element, 0, FA_DTYPE);
-}
-
 /* A row that is looked at once. */
 typedef struct FA__ROW(_scan) {
     FA__ROW(_view) view;

@@ -77,9 +77,7 @@ FA__DEVICE void fa_sm80_copy16_of(uint32_t to, const void *from, int bytes, uint
     machine_must(policy >= FA__SM80_EVICT_UNCHANGED && policy <= FA__SM80_EVICT_FIRST, "a copy with a policy that is none");
     fa_sm80_copy16(to, from, bytes);
 }
-FA__DEVICE void fa_sm80_copy_narrow(uint32_t to, const void *from, int bytes, int there) {
-    machine_copy(machine_at(to, bytes), from, bytes, there ? bytes : 0);
-}
+FA__DEVICE void fa_sm80_copy4(uint32_t to, const void *from, int there) { machine_copy(machine_at(to, 4), from, 4, there ? 4 : 0); }
 FA__DEVICE void fa_sm80_copy_commit(void) { machine_copy_commit(); }
 FA__DEVICE void fa_sm80_copy_wait(int pending) { machine_copy_wait(pending); }
 
