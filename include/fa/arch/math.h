@@ -19,6 +19,11 @@
  * what the rounding of `offset` loses, and a factor of the result makes up for that. */
 #define FA__OFFSET_MOST 1e6f
 
+/* The largest power of two, 16 at most, of which addresses and lengths are multiples: given one of them, or some joined by an or. */
+FA_HOOK int fa__unit(unsigned bits) {
+    bits |= 16u;
+    return (int)(bits & (0u - bits));
+}
 /* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on it, and
  * then no vectors. */
 FA_HOOK float fa__select(int condition, float a, float b) {

@@ -90,7 +90,7 @@
  * up to 1.35 times as fast, whatever the number of keys. A causal mask wants more of them, since 192 rows waste much of a short diagonal; a window gains only
  * in the latter case. (Measured without a hook.) */
 #define FA__TABLE_BOUND_BY_COPIES (FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0)
-#define FA__TABLE_THIRD                                                                                                                             \
+#define FA__TABLE_THIRD                                                        \
     (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__HAS_SCORE && !FA__COLUMNS && \
      (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || (FA__MASK_IS_BAND && FA__TABLE_BOUND_BY_COPIES)))
 /* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */

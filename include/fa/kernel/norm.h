@@ -59,10 +59,10 @@ FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backwa
     if (workspace_bytes > 0) return fa__check_vector(name, &workspace, vectors, FA__VECTORS, all, FA__MATRICES, a->rows, a->cols, bytes);
     fa_status status = fa__check_matrices(name, all, FA__MATRICES, a->rows, a->cols, bytes);
     if (status != FA_OK) return status;
-    uintptr_t bits = 16 | (uintptr_t)a->cols * (uintptr_t)bytes;
+    uintptr_t bits = (uintptr_t)a->cols * (uintptr_t)bytes;
     for (int i = 0; i < FA__MATRICES; i++)
         if (all[i].used) bits |= (uintptr_t)all[i].matrix.data | (uintptr_t)all[i].matrix.stride_row * (uintptr_t)bytes;
-    *unit = (int)(bits & (0u - bits));
+    *unit = fa__unit((unsigned)bits);
     return fa__check_vectors(name, vectors, FA__VECTORS, all, FA__MATRICES, a->rows, a->cols, bytes);
 }
 
@@ -143,8 +143,7 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
     size_t most = 0;
     for (int way = 0; way < 3; way++) { /* for all layouts of the matrices, and without statistics */
-        const uintptr_t bits = 16 | (uintptr_t)args->cols * sizeof(FA__ELEMENT);
-        p.rows.unit = way > 0 ? (int)(bits & (0u - bits)) : 0;
+        p.rows.unit = way > 0 ? fa__unit((unsigned)args->cols * (unsigned)sizeof(FA__ELEMENT)) : 0;
         p.rows.even = p.rows.unit == 16;
         p.plain = way > 1;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;

@@ -12,6 +12,22 @@ FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
     return fa_load_element(&element, 0, FA_DTYPE);
 }
 
+/* A view of which nothing is known but its row and the caller's place in the team. */
+FA__FN FA__ROW(_view) FA__ROW(__view_of)(const void *row, int64_t cols, const fa_team *team) {
+    FA__ROW(_view) v;
+    v.first = (FA__ELEMENT *)(uintptr_t)row;
+    v.cols = cols;
+    v.shift = 0;
+    v.width = 16;
+    v.whole = team->whole;
+    v.stream = 0;
+    v.policy = 0;
+    v.thread = team->thread;
+    v.threads = team->threads;
+    return v;
+}
+FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* stores that pass by the first-level cache were slower */
+
 #if defined(FA__PACKED) /* kernel/rows_gpu_packed.h */
 #include <fa/arch/sm80/row_packed.h>
 #else
@@ -47,15 +63,10 @@ FA__FN FA__ELEMENT *FA__ROW(__place)(const FA__ROW(_view) * v, int64_t piece, in
 FA__FN int FA__ROW(__no_ends)(const FA__ROW(_view) * v) { return FA_WHOLE > 0 || v->whole; }
 /* The widest access that an address allows, up to 16 bytes. */
 FA__FN int FA__ROW(__width)(const void *first) {
-    unsigned bits = (unsigned)(uintptr_t)first | 16u;
-    return (int)(bits & (0u - bits));
+    return fa__unit((unsigned)(uintptr_t)first);
 }
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
-    FA__ROW(_view) v;
-    v.first = (FA__ELEMENT *)(uintptr_t)row;
-    v.cols = cols;
-    v.shift = 0;
-    v.width = 16;
+    FA__ROW(_view) v = FA__ROW(__view_of)(row, cols, team);
     v.whole = FA_WHOLE > 0 || team->whole;
     if (!FA__ROW(__no_ends)(&v)) {
         int64_t room = (int64_t)FA__ROW(_LENGTH) * (FA_PIECES > 0 ? FA_PIECES : 1) * team->threads;
@@ -64,10 +75,6 @@ FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team 
         v.first -= v.shift;
         v.width = FA__ROW(__width)(v.first);
     }
-    v.stream = 0;
-    v.policy = 0;
-    v.thread = team->thread;
-    v.threads = team->threads;
     return v;
 }
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
@@ -108,7 +115,6 @@ FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_t
 /* Whether no thread has anything of a piece: not known. */
 FA__FN int FA__ROW(__none)(const FA__ROW(_view) * v, int64_t piece) { return (void)v, (void)piece, 0; }
 
-FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; } /* stores that pass by the first-level cache were slower */
 /* What is read of it stays in the second-level cache by a policy. */
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) {
     v->stream = 1;

@@ -11,25 +11,16 @@ enum {
     FA__ROW(__ENDS) = 0
 };
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
-    FA__ROW(_view) v;
-    (void)row;
-    v.first = NULL;
-    v.cols = cols;
+    FA__ROW(_view) v = FA__ROW(__view_of)(row, cols, team); /* `whole`: bytes from a boundary to the first row of the block, in the first slot */
     v.width = ((int)cols + team->threads - 1) >> fa_sm80_lowest_bit((uint32_t)team->threads); /* elements of a thread */
     v.shift = (int)cols - team->thread * v.width;                                             /* of this one: the last ones have fewer */
     if (v.shift > v.width) v.shift = v.width;
-    v.whole = team->whole; /* bytes from a boundary to the first row of the block, in the first slot */
-    v.stream = 0;
-    v.policy = 0;
-    v.thread = team->thread;
-    v.threads = team->threads;
     return v;
 }
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
     (void)row;
     return *of;
 }
-FA__FN void FA__ROW(_stream)(FA__ROW(_view) * v) { (void)v; }
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
 FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) { return (void)v, FA_PIECES; }
 FA__FN int FA__ROW(_count)(const FA__ROW(_view) * v, int64_t piece) { return (void)v, (void)piece, FA__ROW(_LENGTH); }
