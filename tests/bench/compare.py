@@ -199,6 +199,7 @@ class Cell:
         self.lse = torch.empty(self.batch, self.heads, seqlen, device=device)
         self.softcap = o.softcap
         self.part = min(1024, max(1, seqlen // 4))
+        self.window = o.window or self.part
         self.slopes = torch.exp2(-8.0 * torch.arange(1, self.heads + 1, device=device) / self.heads).float()
         lengths = [o.documents or self.part] * seqlen if o.documents != "mixed" else torch.randint(
             100, 2000, (seqlen,), generator=torch.Generator().manual_seed(o.seed)).tolist()
@@ -233,7 +234,7 @@ class Cell:
             t, f = getattr(self, name), getattr(a, name)
             f.data, f.stride_batch, f.stride_head, f.stride_seq = t.data_ptr(), t.stride(0), t.stride(1), t.stride(2)
         if self.variant == "window":
-            a.window_left, a.window_right = self.part - 1, 0
+            a.window_left, a.window_right = self.window - 1, 0
         if self.variant in ("alibi", "causalalibi"):
             a.alibi_slopes = self.slopes.data_ptr()
         if self.variant in ("softcap", "causalsoftcap"):
@@ -280,7 +281,7 @@ class Cell:
         if self.variant in CAUSAL:
             return 0, query + 1
         if self.variant == "window":
-            return max(0, query - self.part + 1), query + 1
+            return max(0, query - self.window + 1), query + 1
         if self.variant == "prefix":
             return 0, max(self.seqlen // 2, query + 1)
         if self.variant in ("document", "span"):
@@ -389,14 +390,14 @@ def flex(cell):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     torch._dynamo.config.recompile_limit = 1000
-    ids, prefix, part, slopes, cap = cell.documents[0], cell.seqlen // 2, cell.part, cell.slopes, cell.softcap
+    ids, prefix, window, slopes, cap = cell.documents[0], cell.seqlen // 2, cell.window, cell.slopes, cell.softcap
     masks = {
         "causal": lambda b, h, q, k: q >= k,
         "causalalibi": lambda b, h, q, k: q >= k,
         "causalbias": lambda b, h, q, k: q >= k,
         "causalsoftcap": lambda b, h, q, k: q >= k,
         "causalown": lambda b, h, q, k: q >= k,
-        "window": lambda b, h, q, k: (q >= k) & (q - k < part),
+        "window": lambda b, h, q, k: (q >= k) & (q - k < window),
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
         "packed": lambda b, h, q, k: (ids[q] == ids[k]) & (q >= k),
@@ -559,6 +560,7 @@ def options():
         "--documents", type=lambda x: x if x == "mixed" else whole(x), default=0,
         help="tokens of a document (document, span; packed, packedspan: with a causal mask), or mixed, 100 to 2000; default 1024, or a quarter",
     )
+    parser.add_argument("--window", type=whole, default=0, help="keys that a query of window sees; default 1024, or a quarter")
     parser.add_argument(
         "--softcap", type=float, default=30.0,
         help="the cap of softcap and causalsoftcap; scores have a deviation of 1; default %(default)s",
@@ -806,6 +808,9 @@ def main():
             heads_kv=o.heads_kv,
             keys=o.keys,
             layout=o.layout,
+            documents=o.documents,
+            window=o.window,
+            softcap=o.softcap,
             repeat=o.repeat,
             unit=unit,
             compile={i.name: i.compile for i in instances},

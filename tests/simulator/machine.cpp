@@ -646,12 +646,12 @@ static size_t readable(const void *from, size_t bytes) {
     }
     return at >= begin && at < end && end - at < bytes ? end - at : bytes;
 }
-size_t simulator_cluster_bytes = SHARED_OF_BLOCK;
+unsigned simulator_cluster_blocks = MACHINE_MAJOR < 9 ? 1 : CLUSTERED;
 static cudaError_t launch(const void *kernel, dim3 blocks, dim3 threads, unsigned clustered, void **arguments, size_t shared_bytes, cudaStream_t stream) {
     const uint64_t in_all = (uint64_t)blocks.x * blocks.y * blocks.z;
     if (in_all == 0 || in_all != blocks.x || in_all > INT32_MAX || threads.x == 0 || threads.x > THREADS || threads.y * threads.z != 1 || shared_bytes > SHARED_OF_BLOCK)
         return says(cudaErrorInvalidValue);
-    if (clustered == 0 || clustered > (MACHINE_MAJOR < 9 ? 1 : CLUSTERED) || blocks.x % clustered || (clustered > 1 && shared_bytes > simulator_cluster_bytes))
+    if (clustered == 0 || clustered > simulator_cluster_blocks || blocks.x % clustered)
         return says(cudaErrorInvalidValue);
     parameters of;
     memcpy(&of, arguments[0], readable(arguments[0], sizeof of));
@@ -667,7 +667,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *l, const void *kernel,
     return launch(kernel, l->gridDim, l->blockDim, clustered, arguments, l->dynamicSmemBytes, l->stream);
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cudaLaunchConfig_t *l) {
-    *clusters = l->dynamicSmemBytes > simulator_cluster_bytes ? 0 : 2;
+    *clusters = l->attrs[0].val.clusterDim.x > simulator_cluster_blocks ? 0 : 2;
     return MACHINE_MAJOR < 9 ? says(cudaErrorInvalidValue) : cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {

@@ -369,10 +369,11 @@ static void rising(const kind *k, int64_t cols, rng *r) {
 
 /* ---- the same bits: every time, in any company, with any number of threads, in place ---- */
 
-static void determinism(const kind *k, int64_t cols, rng *r) {
-    form s = plain(40, cols);
+/* `gap`: columns between the rows of a matrix. */
+static void determinism(const kind *k, int64_t cols, int gap, rng *r) {
+    form s = spaced(plain(40, cols), gap, 0);
     s.o.smoothing = 0.1, s.o.z_loss = 1e-3;
-    task p = new_task(k, &s, r), q = other_results(&p, 0, 0);
+    task p = new_task(k, &s, r), q = other_results(&p, gap, 0);
     int threads = 1;
     p.args.threads = 1;
     run(k, &p.args);
@@ -504,8 +505,8 @@ int main(void) {
         for (int c = 0; c < 7; c++) special(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4 && kinds[i].dtype != FA_F16; c++) large(&kinds[i], lengths[c], &r);
         for (int c = 0; c < 4; c++) lonely(&kinds[i], lengths[c], &r);
-        for (int c = 0; c < 6; c += 2) determinism(&kinds[i], lengths[c], &r);
-        for (int c = 0; c < 3; c++) determinism(&kinds[i], 3 + 17 * c, &r);
+        for (int c = 0; c < 6; c += 2) determinism(&kinds[i], lengths[c], 0, &r);
+        for (int c = 0; c < 6; c++) determinism(&kinds[i], 3 + 17 * (c / 2), c % 2 ? 7 : 0, &r);
         absent(&kinds[i], &r);
     }
     far_apart(&r);

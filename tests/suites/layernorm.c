@@ -376,10 +376,16 @@ static void shapes(const kind *k, uint64_t seed) {
         }
         tell(&t, "rows of whole vectors that several thread blocks share");
 #ifdef TEST_SIMULATOR
-        const size_t room = simulator_cluster_bytes;
-        simulator_cluster_bytes = 80 * 1024; /* what is read again needs less, and what is held in registers none */
-        for (int i = 0; i < 2; i++) check(&t, i ? full(3, 200000 / fa_dtype_bytes(k->dtype)) : plain(5, 240000 / fa_dtype_bytes(k->dtype)));
-        simulator_cluster_bytes = room;
+        const unsigned room = simulator_cluster_blocks;
+        for (int i = 0; i < 6 && room > 1; i++) { /* for none, or for two */
+            static const int64_t lengths[3] = {240000, 200000, 500002}; /* in registers, in shared memory, nowhere */
+            const int64_t cols = lengths[i % 3] / fa_dtype_bytes(k->dtype);
+            simulator_cluster_blocks = i / 3 ? 2 : 1;
+            form s = i % 3 ? full(3, cols) : plain(5, cols);
+            s.forget = i % 2;
+            check(&t, s);
+        }
+        simulator_cluster_blocks = room;
         tell(&t, "the same on a part of a GPU without room for them");
 #endif
         for (int i = 0; i < 6; i++) { /* so many that a worker of the CPU has several, with all that their gradients may go to */
@@ -532,6 +538,21 @@ static void constant(const kind *k, rng *r) {
         delete_task(&p);
     }
     tap_ok(worst <= 1e-3, "%s: rows of equal numbers far from 0 become 0 (largest %.2g)", k->name, worst);
+    int finite = 1;
+    for (int i = 0; k->dtype == FA_BF16 && i < 5; i++) { /* their sum is a float, but their mean over sigma is none */
+        static const int short_ones[] = {8, 24, 40, 136, 200};
+        form s = plain(3, short_ones[i]);
+        task p = new_task(k, &s, r);
+        for (int64_t row = 0; row < 3; row++)
+            for (int64_t j = 0; j < s.cols; j++) matrix_set(&p.m[X], row, j, (row ? 1.0 : -1.0) * 2e38 / (double)s.cols);
+        matrix_upload(&p.m[X]);
+        run(k, &p.args);
+        download(&p);
+        for (int64_t row = 0; row < 3; row++)
+            for (int64_t j = 0; j < s.cols; j++) finite &= isfinite(matrix_get(&p.m[Y], row, j)) && isfinite(matrix_get(&p.m[D_X], row, j));
+        delete_task(&p);
+    }
+    if (k->dtype == FA_BF16) tap_ok(finite, "%s: rows of equal numbers so far from 0 that 1 / sigma times them is infinite", k->name);
 }
 
 /* ---- the same bits: every time, in any company, with any number of threads, in place ---- */
@@ -702,6 +723,38 @@ static void errors(const kind *k, rng *r) {
     }
 }
 
+/* NAME_workspace() does not know where matrices lie, and yet a backward never needs more than it says. Nothing is launched: there is no workspace, whose
+ * size the message tells; nor is any of the memory there that these addresses are of. */
+static void workspaces(const kind *k, rng *r) {
+    static const int64_t cols[] = {24, 136, 768, 1000, 1024, 4096, 20000};
+    const int bytes = fa_dtype_bytes(k->dtype);
+    int wrong = 0;
+    for (int i = 0; i < 4000 && sizeof(void *) == 8; i++) {
+        fa_layernorm_args a;
+        uintptr_t at = (uintptr_t)1 << 44;
+        memset(&a, 0, sizeof a);
+        a.rows = (int64_t)exp(rng_uniform(r) * log(40000)), a.eps = 1;
+        a.cols = i % 2 ? cols[rng_int(r, 0, 6)] : (int64_t)exp(rng_uniform(r) * log(70000));
+        const int shift = rng_one_in(r, 3) ? 0 : rng_int(r, 1, 15) / bytes * bytes, gap = rng_one_in(r, 2) ? 0 : rng_int(r, 1, 16);
+        fa_matrix *const matrices[] = {&a.x, &a.d_y, &a.sum, &a.d_sum, &a.d_x, &a.d_residual};
+        for (int m = 0; m < 6; m++, at += (uintptr_t)1 << 40)
+            if (m < 2 || rng_one_in(r, 2)) *matrices[m] = fa_matrix_of((void *)(at + (uintptr_t)shift), a.cols + gap);
+        if (a.sum.data && rng_one_in(r, 2)) a.dropout = 0.5f;
+        a.d_gamma = (void *)at, a.gamma = rng_one_in(r, 2) ? (const void *)(at + 1024 * 1024) : NULL;
+        if (rng_one_in(r, 2)) a.rstd = (float *)(at + 2048 * 1024), a.mean = k->centered ? (float *)(at + 3072 * 1024) : NULL;
+        unsigned long long needed = 0;
+        const unsigned long long says = k->workspace(&a);
+        const fa_status status = k->backward(&a, 0);
+        const char *number = strstr(fa_last_error(), "workspace is NULL: ");
+        if (number) sscanf(number, "workspace is NULL: %llu bytes", &needed);
+        if (status == FA_ERROR_WORKSPACE && needed == says) continue;
+        if (wrong++ < 3)
+            tap_note("%s, %lld rows of %lld columns, shift %d bytes, gap %d: %llu bytes are needed, and workspace() says %llu (%s)", k->name, (long long)a.rows,
+                     (long long)a.cols, shift, gap, needed, says, fa_last_error());
+    }
+    tap_ok(wrong == 0, "%s: no backward needs more of a workspace than is said (%d of 4000 do)", k->name, wrong);
+}
+
 /* ---- GPUs: streams, graphs, errors that were there before ---- */
 
 #if defined(__CUDACC__)
@@ -859,6 +912,7 @@ int main(void) {
         determinism(&kinds[i], 512, &r); /* rows that fill some lanes, of which a block has more than there are rows */
         broadcast(&kinds[i], full(5, 300), &r);
         drops(&kinds[i], &r);
+        workspaces(&kinds[i], &r);
     }
     far_apart(&r);
     for (int i = 0; i < KINDS && place == MEMORY_HOST; i += 3) top_heavy(&kinds[i], 400001, &r);

@@ -142,8 +142,9 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
     size_t most = 0;
-    for (int way = 0; way < 3; way++) { /* for all layouts of the matrices, and without statistics */
-        p.rows.unit = way > 0 ? fa__unit((unsigned)args->cols * (unsigned)sizeof(FA__ELEMENT)) : 0;
+    for (int way = 0; way < 4; way++) { /* for all layouts of the matrices, and without statistics */
+        const int unit = fa__unit((unsigned)args->cols * (unsigned)sizeof(FA__ELEMENT));
+        p.rows.unit = way == 0 ? 0 : way == 3 && unit > 4 ? 4 : unit;
         p.rows.even = p.rows.unit == 16;
         p.plain = way > 1;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;

@@ -113,7 +113,9 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
             if (FA__LOOP(_HOLDS)) n_kept[piece * FA__LENGTH + i] = x[i], w_kept[piece * FA__LENGTH + i] = d[i];
         }
         if (FA__CENTERED) w_sum += FA__LOOP(_reduce_sum_of)(d, FA__LENGTH);
-        wn_sum += FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
+        /* Outside the row, where elements are 0, |mean| / sigma may be infinite though no n is, and d is 0: that is no NaN of the row's. */
+        const float wn = FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
+        wn_sum += FA__CENTERED && wn != wn ? 0.0f : wn;
     }
     k->w = w_sum, k->wn = wn_sum;
     if (team->threads <= 32) {

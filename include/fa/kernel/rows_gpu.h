@@ -125,10 +125,15 @@ FA__CALLED fa_status FA__ROWS(__run_rows)(FA__PARAMS *p, const char *name, int b
              : (fa__rows_fit(&p->rows, element, aligned, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS, 0) && p->rows.whole) ||
                    fa__rows_ends(&p->rows, element, FA__TEAM_BYTES(tensors), FA__TEAM_THREADS))
         return fa__launch_rows(name, p->rows.whole ? whole : held, &p->rows, 0, p, stream);
-    fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch, once ? FA__SLOT_THREADS : FA__SLOT_MOST);
-    if (status != FA_OK) return status;
-    if (once) p->rows.slot_bytes = 0;
-    return fa__launch_rows(name, split, &p->rows, scratch + (size_t)tensors * (size_t)p->rows.slot_bytes, p, stream);
+    size_t shared_bytes = scratch;
+    for (int room = 0, most = FA__CLUSTER_BLOCKS; !room; most = p->rows.blocks / 2) {
+        fa_status status = fa__rows_split(&p->rows, name, split, element, aligned, tensors, scratch, once ? FA__SLOT_THREADS : FA__SLOT_MOST, most);
+        if (once) p->rows.slot_bytes = 0;
+        shared_bytes = scratch + (size_t)tensors * (size_t)p->rows.slot_bytes;
+        if (status == FA_OK) status = fa__rows_room(&p->rows, name, split, shared_bytes, &room);
+        if (status != FA_OK) return status;
+    }
+    return fa__launch_rows(name, split, &p->rows, shared_bytes, p, stream);
 }
 FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, int threads, fa_stream stream) {
     const char *name = FA__ROWS_CALL(backward);

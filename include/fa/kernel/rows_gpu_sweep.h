@@ -243,6 +243,10 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 || !p->plain ? 64 : 256);
         if (row <= (int64_t)ways[i].over * p->rows.threads) continue;
         p->rows.blocks = shared_by;
+        int room;
+        const fa_status status = fa__rows_room(&p->rows, name, ways[i].kernel, 0, &room);
+        if (status != FA_OK) return status;
+        if (!room) continue;
         const int vectors = (int)(row / ways[i].vector), threads = p->rows.threads * shared_by;
         p->rows.rounds = vectors / threads;
         p->rows.rest = vectors % threads;

@@ -42,7 +42,7 @@
 #define FA__SLOT_MOST (FA__SLOT_RESIDENT * FA__SLOT_THREADS)
 #define FA__SLOT_BYTES (64 * 1024) /* that a block holds at most, as long as another one can be added to the cluster */
 #define FA__SLOT_RESIDENT 3       /* blocks of a multiprocessor, which take turns in loading, reducing and storing */
-#define FA__CLUSTER_BLOCKS 8      /* the most that every device with clusters has (CUDA programming guide, "Thread Block Clusters") */
+#define FA__CLUSTER_BLOCKS 8      /* the most that code may count on (CUDA programming guide, "Thread Block Clusters"); small devices have room for fewer */
 /* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used. (Persistent blocks,
  * with the next row's first piece in flight as they finish one, were 10 % slower on an H200: not all multiprocessors read
  * equally fast, and what each does must not be settled beforehand.) */
@@ -121,7 +121,7 @@ static inline FA_UNUSED int fa__rows_packed(fa__rows *r, const fa_matrix *m, int
     const int64_t row = r->cols * element_bytes;
     if (r->cols > FA__PACKED_EACH * FA__PACKED_LANES || row % 16 == 0) return 0;
     for (int i = 0; i < count; i++)
-        if (r->rows > 1 && m[i].stride_row != r->cols) return 0;
+        if (m[i].stride_row != r->cols) return 0;
     fa__rows_teams(r, (r->cols + FA__PACKED_EACH - 1) / FA__PACKED_EACH, FA__PACKED_THREADS);
     r->whole = 0;
     r->slot_bytes = r->teams * (int)row + 16;
@@ -152,15 +152,23 @@ FA__CALLED fa_status fa__rows_cluster(const char *name, const void *kernel, int6
     for (*blocks = 1; *blocks < limit && needed > *blocks * most;) *blocks *= 2;
     return FA_OK;
 }
-/* How many blocks of at most `limit` threads share a row, and what each holds of it. */
+/* Whether the device has room for the blocks that share a row; it may be a part of a GPU. */
+FA__CALLED fa_status fa__rows_room(const fa__rows *r, const char *name, const void *kernel, size_t shared_bytes, int *room) {
+    int64_t clusters = 1;
+    const fa_status status = r->blocks > 1 ? fa__most_clusters(name, kernel, r->threads, r->blocks, shared_bytes, &clusters) : FA_OK;
+    *room = clusters > 0;
+    return status;
+}
+/* How many blocks, up to `most_blocks`, of at most `limit` threads share a row, and what each holds of it. */
 FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *kernel, int element_bytes, int aligned,
-                                    int tensors, size_t scratch, int limit) {
+                                    int tensors, size_t scratch, int limit, int most_blocks) {
     int device, most, clusters, all;
     cudaError_t error = fa__most_shared(&device, &most);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
     if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
     const fa_status status = fa__rows_cluster(name, kernel, INT64_MAX, 1, &clusters);
     if (status != FA_OK) return status;
+    if (clusters > most_blocks) clusters = most_blocks;
     const int64_t vectors = fa__row_vectors(r->cols, element_bytes, aligned);
     int64_t bytes = 0;
     r->teams = 1;

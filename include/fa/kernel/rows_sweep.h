@@ -35,25 +35,30 @@ static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { ret
  * team takes a row, or the row is split. */
 FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
     const int slot_count = r->tensors + (r->even ? 0 : results);
-    int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1); /* of a block */
-    const int64_t needed = (vectors + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
-    if (needed <= FA__SLOT_THREADS) {
-        fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
-    } else {
-        int device, most;
-        cudaError_t error = fa__most_shared(&device, &most);
-        if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
-        /* A second result is no reason to have more blocks. */
-        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch, FA__SLOT_THREADS);
+    const int64_t all = fa__row_vectors(r->cols, element_bytes, 1), needed = (all + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
+    for (int room = 0, most_blocks = FA__CLUSTER_BLOCKS; !room; most_blocks = r->blocks / 2) {
+        int64_t vectors = all; /* of a block */
+        if (needed <= FA__SLOT_THREADS) {
+            fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
+        } else {
+            int device, most;
+            cudaError_t error = fa__most_shared(&device, &most);
+            if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
+            /* A second result is no reason to have more blocks. */
+            const fa_status status =
+                fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch, FA__SLOT_THREADS, most_blocks);
+            if (status != FA_OK) return status;
+            const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
+            vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
+            r->threads = FA__SLOT_THREADS; /* these rows have no pieces to fill */
+            r->team_bits = 30; /* one team */
+        }
+        r->chunk = (int)(vectors * 16 / element_bytes);
+        r->slot_bytes = fa__any_bytes(r->chunk, element_bytes);
+        *shared_bytes = scratch + (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes;
+        const fa_status status = fa__rows_room(r, name, kernel, *shared_bytes, &room);
         if (status != FA_OK) return status;
-        const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
-        vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
-        r->threads = FA__SLOT_THREADS; /* these rows have no pieces to fill */
-        r->team_bits = 30; /* one team */
     }
-    r->chunk = (int)(vectors * 16 / element_bytes);
-    r->slot_bytes = fa__any_bytes(r->chunk, element_bytes);
-    *shared_bytes = scratch + (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes;
     return FA_OK;
 }
 

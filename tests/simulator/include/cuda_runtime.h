@@ -144,7 +144,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, uns
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes,
                              cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *launch, const void *kernel, void **arguments);
-extern size_t simulator_cluster_bytes; /* with more dynamic shared memory a block there is no room for a cluster */
+extern unsigned simulator_cluster_blocks; /* there is no room for a cluster of more; a test may lower it */
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, const cudaLaunchConfig_t *launch);
 
 #endif
