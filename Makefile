@@ -47,6 +47,8 @@ doc:
 	    echo "make doc: doxygen does not find its own pages in a path with blanks, '$$PWD': copy the project to one without" >&2; exit 1 ;; esac
 	@mkdir -p $(BUILD)/doc
 	@{ cat doc/Doxyfile; echo "OUTPUT_DIRECTORY = $(BUILD)/doc"; echo "PROJECT_NUMBER = $(VERSION)"; } | doxygen -
+	@! grep -n '<p>| \|@image\|@section\|@ref \|&lt;tt&gt;' $(BUILD)/doc/html/*.html || \
+	    { echo "make doc: the pages have this text, in which doxygen has seen no markup (a link over two lines, say)" >&2; exit 1; }
 	@echo "doc: open $(BUILD)/doc/html/index.html"
 
 # Not whole files: it puts the calls of generated names, FA__LOOP(_run)(...), over two lines.

@@ -150,7 +150,7 @@
  *  Not used on the CPU. Default: 0, any rows. */
 #define FA_WHOLE 0
 
-/** Bytes of the vectors that neighbouring threads hold side by side (fa/row.h): 16, or 8 where #FA_WHOLE is 2 and #FA_HOLD is
+/** Bytes of the vectors that neighbouring threads hold side by side (fa/row.h): 16, or 8 or 4 where #FA_WHOLE is 2 and #FA_HOLD is
  *  #FA_FRAGMENT, so that weights of floats for rows of halves lie side by side, too. Not used on the CPU. Default: 16. */
 #define FA_VECTOR 16
 
@@ -245,7 +245,7 @@ void NAME_store(NAME_tile *tile, fa_block to, int thread);
  *  @param parts  how many */
 void NAME_load_part(NAME_tile *tile, NAME_source source, int thread, int part, int parts);
 
-/** The address of an element of an #FA_OPERAND_A tile: of the type FA_DTYPE on a GPU, float on the CPU.
+/** The address of an element of a tile: of the type FA_DTYPE on a GPU, float on the CPU.
  *  @param tile the tile
  *  @param row  0 to FA_ROWS - 1
  *  @param col  0 to FA_COLS - 1
@@ -927,7 +927,7 @@ void NAME_scan_begin(NAME_flight *f, NAME_scan *s, float fill);
  *  @return whether it has */
 int NAME_scan_full(const NAME_scan *s);
 
-/** Whether the row has any of the next piece, where it does not have all of it.
+/** Whether the row has any of the next piece: also where it has all of it.
  *  @param s the row
  *  @return whether it has */
 int NAME_scan_more(const NAME_scan *s);

@@ -27,8 +27,9 @@
  * @endcode
  *
  * With the copy engine of sm_90 (FA_TMA), one thread asks for a whole tile of a tensor of which the host has made a map. (In a
- * file that is also compiled for other GPUs, put the kernel's body inside
- * `#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)`.)
+ * file that is also compiled for other GPUs, put the kernel's body between
+ * `#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)` and `#else __trap(); #endif`, each on a line of its own: without the trap,
+ * code that was compiled for the wrong GPU would do nothing, and say nothing.)
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -70,7 +71,7 @@
  * | FA_ROWS        | yes      |                 | rows of the tile; with FA_ARCH 90 a multiple of 8 |
  * | FA_COLS        | yes      |                 | columns of the tile, a multiple of 8; padded with zeros to what the matrix unit needs |
  * | FA_OPERAND     | no       | FA_OPERAND_B    | the product's operand: FA_OPERAND_A (M x K), FA_OPERAND_B (N x K), FA_OPERAND_BT (K x N) |
- * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer; FA_POINTER: any row address that is a multiple of 16 bytes, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |
+ * | FA_LOADER      | no       | FA_BLOCK        | FA_BLOCK: a block pointer (fa_block: on GPUs rows begin at multiples of 16 bytes); FA_POINTER: any row address that is a multiple of 16 bytes, gathers included; FA_TMA: a tensor map (FA_ARCH 90) |
  * | FA_ROW_ADDRESS | FA_POINTER |               | function (user, row) that returns the address of a row, or NULL for a row of zeros |
  * | FA_USER_ARGS   | no       | none            | type that FA_ROW_ADDRESS's first argument points to |
  * | FA_WARPS       | no       | 4               | warps that load together (GPU) |

@@ -257,6 +257,45 @@ static void nothing_left(void) {
     memory_delete(PLACE, data, sizeof rows), memory_delete(PLACE, found, sizeof sum);
 }
 
+/* ---- bounds between the 16 bytes that are loaded and stored at a time ---- */
+
+enum { WIDE = K + 8 }; /* elements from row to row */
+
+#define CUT(type)                                                                                                         \
+    KERNEL copy_##type(const void *from, int cols, void *to, int cols_to) {                                              \
+        SHARED type##_tile tile;                                                                                         \
+        type##_load(&tile, fa_block_at(from, M - 5, cols, WIDE), THREAD);                                                \
+        type##_commit();                                                                                                 \
+        type##_wait(0);                                                                                                  \
+        type##_barrier();                                                                                                \
+        type##_store(&tile, fa_block_at(to, M - 2, cols_to, WIDE), THREAD);                                              \
+    }                                                                                                                    \
+    static void cut_##type(int dtype, rng *r) {                                                                          \
+        const size_t bytes = (size_t)(M * WIDE * fa_dtype_bytes(dtype));                                                 \
+        char from[M * WIDE * 4], to[M * WIDE * 4];                                                                       \
+        void *data = memory_new(PLACE, bytes), *out = memory_new(PLACE, bytes);                                          \
+        int wrong = 0;                                                                                                   \
+        for (int cols = 0; cols <= K; cols++) {                                                                          \
+            const int cols_to = rng_int(r, 0, K);                                                                        \
+            for (int i = 0; i < M * WIDE; i++) number_store(from, i, dtype, i % WIDE < cols && i / WIDE < M - 5 ? i % 97 + 1 : NAN), number_store(to, i, dtype, -77); \
+            memory_put(PLACE, data, from, bytes), memory_put(PLACE, out, to, bytes);                                     \
+            LAUNCH(copy_##type, data, cols, out, cols_to);                                                               \
+            memory_finish(PLACE);                                                                                        \
+            memory_get(PLACE, to, out, bytes);                                                                           \
+            for (int i = 0; i < M * WIDE; i++) {                                                                         \
+                const int row = i / WIDE, col = i % WIDE;                                                                \
+                const double want = row >= M - 2 || col >= cols_to ? -77 : row < M - 5 && col < cols ? i % 97 + 1 : 0;   \
+                wrong += !(number_load(to, i, dtype) == want);                                                           \
+            }                                                                                                            \
+        }                                                                                                                \
+        tap_ok(!wrong, "%s: a tile of any number of columns, stored to any number of them (%d wrong)", #type, wrong);    \
+        memory_delete(PLACE, data, bytes), memory_delete(PLACE, out, bytes);                                             \
+    }
+CUT(f32_a)
+CUT(f16_a)
+CUT(bf16_a)
+#undef CUT
+
 /* ---- all binary16 numbers as floats ---- */
 
 enum { HALVES = 1 << 16 };
@@ -511,6 +550,7 @@ int main(void) {
     product("bf16", FA_BF16, 2, &r);
     gathers(&r);
     nothing_left();
+    cut_f32_a(FA_F32, &r), cut_f16_a(FA_F16, &r), cut_bf16_a(FA_BF16, &r);
     halves();
     caps(&r);
     hook_math(&r);

@@ -612,7 +612,7 @@ static int multiplied(const product *p) {
     product_call call;
     memset(&call, 0, sizeof call);
     call.a_rows = p->m - rng_int(&random_numbers, 0, 20), call.b_rows = b_rows - rng_int(&random_numbers, 0, b_rows < 16 ? 3 : 9);
-    call.half_rows = p->m - rng_int(&random_numbers, 0, 40);
+    call.half_rows = p->m - rng_int(&random_numbers, 0, 40), call.half_cols = p->n - rng_int(&random_numbers, 0, p->n < 16 ? p->n : 15);
     call.a = filled(p->dtype, p->m, call.a_rows, p->k, a), call.b = filled(p->dtype, b_rows, call.b_rows, b_cols, b);
     call.c = (float *)memory_new(MEMORY_DEVICE, c_bytes), call.half = memory_new(MEMORY_DEVICE, half_bytes);
     memset(half, 0x5A, half_bytes);
@@ -637,7 +637,7 @@ static int multiplied(const product *p) {
                 float due = 0;
                 for (int k = 0; k < p->k; k++) due += x[i * p->k + k] * y[j * p->k + k];
                 wrong += c[i * p->n + j] != 2 * due;
-                if (i < call.half_rows) number_store(&due_half, 0, p->dtype, 2 * (double)due);
+                if (i < call.half_rows && j < call.half_cols) number_store(&due_half, 0, p->dtype, 2 * (double)due);
             }
             /* Plus and minus zero are both right. */
             uint16_t got = half[i * pitch + j];

@@ -14,8 +14,8 @@ typedef struct product_call {
     const void *a, *b;          /* rows of A; of B, or of B transposed */
     int a_rows, b_rows;         /* those that exist: NaN follows */
     float *c;                   /* 2 A B, FA_M x FA_N */
-    void *half;                 /* the same, rounded, at a pitch of FA_N + 8, as far as half_rows */
-    int half_rows;
+    void *half;                 /* the same, rounded, at a pitch of FA_N + 8, as far as half_rows and half_cols */
+    int half_rows, half_cols;
 } product_call;
 
 typedef struct product {

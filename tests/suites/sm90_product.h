@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(P_WARPS * 32) P_(_kernel)(const __grid_
 #endif
     for (int i = 0; i < P_(_mm_ROWS); i++)
         for (int j = 0; j < P_(_mm_COLS); j++) call.c[P_(_mm_row)(thread, i) * P_N + P_(_mm_col)(thread, j)] = c.x[P_(_mm_AT)(i, j)];
-    P_(_mm_store)(&c, fa_block_at(call.half, call.half_rows, P_N, P_N + 8), thread);
+    P_(_mm_store)(&c, fa_block_at(call.half, call.half_rows, call.half_cols, P_N + 8), thread);
 }
 
 static fa_status P_(_maps)(product_call *call) {

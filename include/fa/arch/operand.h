@@ -21,9 +21,9 @@
 
 /** A block pointer: a matrix in memory and the row at which the next tile starts. */
 typedef struct fa_block {
-    const void *data;   /**< element (0, 0), 16-byte aligned */
-    int64_t stride_row; /**< elements; a multiple of 16 bytes, 0 repeats one row */
-    int rows, cols;     /**< bounds, 0 or more: what lies outside reads as zero; cols a multiple of 8 */
+    const void *data;   /**< element (0, 0); on GPUs aligned to 16 bytes */
+    int64_t stride_row; /**< elements; on GPUs a multiple of 16 bytes; 0 repeats one row */
+    int rows, cols;     /**< bounds, 0 or more: what lies outside reads as zero, and is not written */
     int row;            /**< first row of the next tile */
 } fa_block;
 

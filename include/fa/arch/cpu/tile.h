@@ -23,22 +23,22 @@ FA__FN float *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
     return &tile->x[FA__TRANSPOSED ? col * FA_ROWS + row : row * FA_COLS + col];
 }
 
-/* A row to floats, `cols` of them from memory (a multiple of 8) and zeros after them. */
+/* A row to floats, `cols` of them from memory and zeros after them. */
 FA__FN void FA__TILE(__widen)(float *to, const FA__ELEMENT *from, int cols) {
+    int col = 0;
 #if FA_DTYPE == FA_F16
-    for (int col = 0; col < cols; col += 8) FA__TILE(__widen8)(to + col, from + col);
-#else
-    for (int col = 0; col < cols; col++) to[col] = fa_load_element(from, col, FA_DTYPE);
+    for (; col + 8 <= cols; col += 8) FA__TILE(__widen8)(to + col, from + col);
 #endif
-    for (int col = cols; col < FA_COLS; col++) to[col] = 0.0f;
+    for (; col < cols; col++) to[col] = fa_load_element(from, col, FA_DTYPE);
+    for (; col < FA_COLS; col++) to[col] = 0.0f;
 }
 
 FA__FN void FA__TILE(__narrow)(FA__ELEMENT *to, const float *from, int cols) {
+    int col = 0;
 #if FA_DTYPE == FA_F16
-    for (int col = 0; col < cols; col += 8) FA__CPU_OP(narrow)(to + col, from + col);
-#else
-    for (int col = 0; col < cols; col++) fa_store_element(to, col, FA_DTYPE, from[col]);
+    for (; col + 8 <= cols; col += 8) FA__CPU_OP(narrow)(to + col, from + col);
 #endif
+    for (; col < cols; col++) fa_store_element(to, col, FA_DTYPE, from[col]);
 }
 
 #if FA_OPERAND == FA_OPERAND_A

@@ -1,5 +1,6 @@
 /* sm80/tile.h: tiles in shared memory, filled by cp.async, 16 bytes a thread at a time. All operands share one layout
  * (layout.h). sm_90, whose layout is another, includes this for the loaders (sm90/tile.h). */
+#include <fa/arch/sm80/bounds.h>
 #include <fa/arch/sm80/layout.h>
 
 #if defined(FA__PAIRED)
@@ -68,7 +69,7 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
 #endif
         inside &= to_unit * (16 / (int)sizeof(FA__ELEMENT)) < cols;
         int place = FA__APART ? FA__TILE(_place)(first) + FA__TILE(_place)(i * FA__STEP) : FA__TILE(_place)(to_row);
-        fa_sm80_copy16(to + (uint32_t)FA__UNIT_AT(place, to_unit), from, inside ? 16 : 0);
+        fa_sm80_copy16(to + (uint32_t)FA__UNIT_AT(place, to_unit), from, inside ? fa__bytes_inside(to_unit * 16, cols * (int)sizeof(FA__ELEMENT)) : 0);
     }
 }
 
@@ -113,7 +114,8 @@ FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
             if (!FA__EVEN) out = (unsigned char *)(uintptr_t)to.data + (to.row + (int)first) * stride + unit * 16;
             int row = to.row + (int)first + (batch + i) * FA__ROW_STEP;
             int inside = (unsigned)row < (unsigned)to.rows && (int)unit * (16 / (int)sizeof(FA__ELEMENT)) < to.cols;
-            if ((FA__WHOLE || at < FA_ROWS * FA__UNITS) && inside) *(uint4 *)out = x[i];
+            if ((FA__WHOLE || at < FA_ROWS * FA__UNITS) && inside)
+                fa__store_bytes(out, &x[i], fa__bytes_inside((int)unit * 16, to.cols * (int)sizeof(FA__ELEMENT)), (int)sizeof(FA__ELEMENT));
             out += FA__ROW_STEP * stride;
         }
     }

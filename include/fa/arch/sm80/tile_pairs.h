@@ -48,7 +48,7 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
                                              : (const unsigned char *)source.data + (source.row + row) * stride + to_unit * 16;
         if (!FA__FULL && row >= FA_ROWS) continue;
         int inside = (unsigned)(source.row + row) < (unsigned)source.rows && to_unit * 4 < cols;
-        fa_sm80_copy16(to + (uint32_t)(row * FA__TILE(_PITCH) + to_unit * 16), from, inside ? 16 : 0);
+        fa_sm80_copy16(to + (uint32_t)(row * FA__TILE(_PITCH) + to_unit * 16), from, inside ? fa__bytes_inside(to_unit * 16, cols * 4) : 0);
     }
 }
 

@@ -1,5 +1,6 @@
 /* sm90/mma.h: products of tiles by wgmma. A warpgroup (four warps) computes 64 rows of all FA_N columns; lane l of
  * warp w holds rows 16 w + l / 4 and 8 below, and of every 8 columns l % 4 * 2 and the next, as mma.sync does. */
+#include <fa/arch/sm80/bounds.h>
 #include <fa/arch/sm90/layout.h>
 
 FA__REQUIRE(
@@ -213,7 +214,8 @@ FA__FN void FA__MMA(_store)(const FA__MMA(_acc) * acc, fa_block to, int thread) 
             FA__MMA(_trade)(&word[0], &word[2], lane, 2);
             FA__MMA(_trade)(&word[1], &word[3], lane, 2);
             int col = c * 4 + lane * 8, inside = (unsigned)row < (unsigned)to.rows && col < to.cols;
-            if (inside && col < FA_N) fa_sm90_store16(out + c * 4, word);
+            const uint4 all = {word[0], word[1], word[2], word[3]};
+            if (inside && col < FA_N) fa__store_bytes(out + c * 4, &all, fa__bytes_inside(col * 2, to.cols * 2), 2);
         }
     }
 }
