@@ -105,7 +105,7 @@ typedef struct fa_rmsnorm_args {
 FA_API fa_status FA__ROWS(_forward)(const fa_rmsnorm_args *args, fa_stream stream) FA_UNUSED;
 /** The gradients of the loss, from d_y (the gradient of y) and what was normalised. */
 FA_API fa_status FA__ROWS(_backward)(const fa_rmsnorm_args *args, fa_stream stream) FA_UNUSED;
-/** Bytes of workspace that are enough for the backward with these arguments. It looks at rows, cols, whether there is a d_sum,
+/** Bytes of workspace that are enough for the backward with these arguments, or with fewer rows. It looks at rows, cols, whether there is a d_sum,
  *  and whether gradients of weights are wanted. (A call with rstd, but without gradients of weights, needs none for rows that a
  *  block can hold, whatever this returns.) On a GPU it depends on the current device; 0 if there is none. */
 FA_API size_t FA__ROWS(_workspace)(const fa_rmsnorm_args *args) FA_UNUSED;

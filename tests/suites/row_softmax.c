@@ -198,6 +198,15 @@ static void shapes(const kind *k, uint64_t seed) {
         check(&t, s);
     }
     tell(&t, "long rows");
+#ifdef TEST_SIMULATOR
+    const unsigned room = simulator_cluster_blocks;
+    for (int i = 0; i < 4 && room > 1; i++) { /* for none, or for two blocks */
+        simulator_cluster_blocks = i % 2 ? 2 : 1;
+        check(&t, plain(2, i / 2 ? huge[i / 2] : 50257));
+    }
+    simulator_cluster_blocks = room;
+    tell(&t, "the same on a part of a GPU without room for clusters");
+#endif
     check(&t, plain(0, 7)), check(&t, plain(5, 0));
     tell_shortly(&t, "no rows, no columns");
     check(&t, plain(70000, 3));

@@ -148,6 +148,7 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
         p.rows.even = p.rows.unit == 16;
         p.plain = way > 1;
         if (FA__ROWS(__deal)(&p) != FA_OK) return 0;
+        FA__ROWS(__most_workers)(&p); /* a workspace for some rows is large enough for fewer */
         const size_t bytes = fa__sums_bytes(&p.sums, &p.rows);
         if (bytes > most) most = bytes;
     }

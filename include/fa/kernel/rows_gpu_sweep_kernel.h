@@ -1,5 +1,5 @@
-/* rows_gpu_sweep_kernel.h: the sweep of the backward over rows of whole vectors of 16 bytes on such boundaries, by threads that have
- * FA__PIECES of these of each tensor of a row. */
+/* rows_gpu_sweep_kernel.h: the sweep of the backward over rows of whole vectors of 16 bytes on such boundaries, or of words on theirs (norm_sweep.h:
+ * _NARROWS), by threads that have FA__PIECES times 16 bytes of each tensor of a row. */
 #define FA__DIRECTIONS FA__ROWS_BACKWARD
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
