@@ -86,7 +86,7 @@ typedef struct fa_cross_entropy_args {
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+    int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_cross_entropy_args;
 

@@ -372,7 +372,7 @@ typedef struct fa_attention_args {
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 16, that no other call uses at the same time; only changes the time */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+    int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_attention_args;
 

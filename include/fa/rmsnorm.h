@@ -90,7 +90,7 @@ typedef struct fa_rmsnorm_args {
     void *d_gamma;        /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
     void *workspace;      /**< NAME_workspace() bytes at a multiple of 16, for the backward, that no other call uses meanwhile; NULL if that is 0 */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+    int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_rmsnorm_args;
 #endif

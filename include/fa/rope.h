@@ -85,7 +85,7 @@ typedef struct fa_rope_args {
     fa_tensor d_k;        /**< (batch, heads_kv, seqlen, head_dim) FA_DTYPE: likewise of k; data NULL: there is none */
     void *workspace;      /**< not needed, and not read */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+    int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_rope_args;
 

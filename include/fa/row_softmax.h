@@ -64,7 +64,7 @@ typedef struct fa_row_softmax_args {
     fa_matrix d_x;     /**< (rows, cols) FA_DTYPE, written by the backward */
     void *workspace;   /**< not needed, and not read */
     size_t workspace_bytes;
-    int threads; /**< CPU: threads to use, at most 1,024; 0: those of the environment variable FA_THREADS, or else as many cores as
+    int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_row_softmax_args;
 #endif
