@@ -101,7 +101,7 @@
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
-/* Plain rows of whole vectors of 4 bytes (rmsnorm of 100 and 2,052 columns of bf16: 1.6 and 2.2 times as fast as as rows of any kind). Where there is a
+/* Plain rows of whole vectors of 4 bytes (rmsnorm of 100 and 2,052 columns of bf16: 1.6 and 2.2 times as fast as rows of any kind). Where there is a
  * kernel for vectors of 8 bytes, there is none for these, for the time that it takes to compile. */
 #if !FA__HEAVY
 #define FA__VARIANT _narrow
