@@ -293,6 +293,9 @@ else
             >"$work/log" 2>&1
         ok $? "nvcc -std=c++17 for $arch --Werror all-warnings: all headers twice, in the last order" "$work/log"
     done
+    { echo '#include <fa/mask.h>' && echo '#include <fa/score.h>' && instance attention.h 1; } >"$work/host.c"
+    "$NVCC" -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" "$work/host.c" >"$work/log" 2>&1
+    ok $? "nvcc, of a file in C, which it gives to the host's compiler" "$work/log"
     # clang behind nvcc: where this nvcc takes this clang.
     echo >"$work/empty.cu"
     if [ -n "$CLANG" ] && "$NVCC" -ccbin "$CLANG" -arch=sm_80 -c -o "$work/all.o" "$work/empty.cu" >"$work/log" 2>&1; then

@@ -191,8 +191,9 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 #endif
 /* Around code that calls hooks: between these two such warnings are errors. A hook that does not exist, that takes another type of
  * arguments, or that may write the user's struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK
- * that is called for both host and device, and leaves it out for the device. (20013 and 20015 are those that are constexpr.) */
-#if defined(__NVCC__)
+ * that is called for both host and device, and leaves it out for the device. (20013 and 20015 are those that are constexpr. Of a file that is none
+ * of CUDA nvcc only calls the host's compiler.) */
+#if defined(__NVCC__) && defined(__CUDACC__)
 #define FA__STRICT_BEGIN                                                                                \
     _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20013")         \
         _Pragma("nv_diag_error 20014") _Pragma("nv_diag_error 20015")

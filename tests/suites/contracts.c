@@ -640,6 +640,14 @@ static void zero_sizes(void) {
         problem_delete(&p);
     }
     tap_ok(c_plain_workspace(&a) == 0 && c_half_workspace(&a) == 0, "no workspace is needed: NULL is fine");
+    const shape some = shape_plain(2, 2, 1, 70, 70);
+    p = fresh(&plain, &some);
+    const int *odd = (const int *)(uintptr_t)3; /* which nobody may read */
+    p.args.bias = odd, p.args.key_bias = p.args.alibi_slopes = (const float *)(uintptr_t)3, p.args.softcap = NAN, p.args.bias_stride_query = -1;
+    p.args.prefix = p.args.document_q = p.args.document_k = p.args.span_begin = p.args.span_end = odd;
+    const fa_status unused = p.of.forward(&p.args, 0);
+    tap_ok(unused == FA_OK, "arrays that no mask and no hook reads may be anything (%s)", unused == FA_OK ? "FA_OK" : fa_last_error());
+    problem_delete(&p);
 }
 
 /* ---- rows whose first keys, or all, are hidden ---- */

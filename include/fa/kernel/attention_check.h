@@ -62,14 +62,20 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
     const struct {
         const char *name;
         const void *data;
-    } words[] = {{"lse", a->lse},           {"alibi_slopes", a->alibi_slopes}, {"key_bias", a->key_bias},
-                 {"prefix", a->prefix}, {"document_q", a->document_q},     {"document_k", a->document_k},
-                 {"span_begin", a->span_begin}, {"span_end", a->span_end}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        FA__CHECK((uintptr_t)words[i].data % 4 == 0, "%s: %s is %p: it must be aligned to 4 bytes", of->name, words[i].name,
-                  words[i].data);
-    FA__CHECK((uintptr_t)a->bias % (uintptr_t)of->element_bytes == 0, "%s: bias is %p: it must be aligned to %d bytes", of->name, a->bias,
-              of->element_bytes);
+        unsigned needed; /* by which hook; 0: always */
+        int bytes;
+    } arrays[] = {{"lse", a->lse, 0, 4},
+                  {"alibi_slopes", a->alibi_slopes, FA__NEED_ALIBI, 4},
+                  {"bias", a->bias, FA__NEED_BIAS, of->element_bytes},
+                  {"key_bias", a->key_bias, FA__NEED_KEY_BIAS, 4},
+                  {"prefix", a->prefix, FA__NEED_PREFIX, 4},
+                  {"document_q", a->document_q, FA__NEED_DOCUMENT, 4},
+                  {"document_k", a->document_k, FA__NEED_DOCUMENT, 4},
+                  {"span_begin", a->span_begin, FA__NEED_SPAN, 4},
+                  {"span_end", a->span_end, FA__NEED_SPAN, 4}};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        FA__CHECK((arrays[i].needed && !(arrays[i].needed & of->needs)) || (uintptr_t)arrays[i].data % (uintptr_t)arrays[i].bytes == 0,
+                  "%s: %s is %p: it must be aligned to %d bytes", of->name, arrays[i].name, arrays[i].data, arrays[i].bytes);
     FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
     if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (queries == 0) return FA_OK;

@@ -8,7 +8,7 @@ FA__REQUIRE(FA__LOOP(_shared_bytes) <= 227 * 1024,
 /* Beyond that the assembler serialises the products, or gives up. */
 FA__REQUIRE(FA_BLOCK_N / 2 + FA_BLOCK_N / 4 + FA_HEAD_DIM_V / 2 <= (FA__TEAMS > 1 ? 88 : FA_BLOCK_M > 128 ? 132 : 212),
             "the registers of a warpgroup do not hold S, P and O with FA_BLOCK_M " FA__STR(FA_BLOCK_M) ", FA_BLOCK_N " FA__STR(
-                FA_BLOCK_N) " and FA_HEAD_DIM_V " FA__STR(FA_HEAD_DIM_V) ": choose a smaller FA_BLOCK_N, or FA_BLOCK_M 128 with FA_WARPS 8");
+                FA_BLOCK_N) " and FA_HEAD_DIM_V " FA__STR(FA_HEAD_DIM_V) ": choose a smaller FA_BLOCK_N, or, where FA_BLOCK_M is larger, 128 with FA_WARPS 8");
 
 #if FA__FILL_90
 static __global__ void __launch_bounds__(FA__LOOP(_threads), 1)
@@ -101,8 +101,8 @@ FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *
 #if FA__COUNTED
     const fa_attention_args *a = &p->args;
     if (a->workspace && (a->workspace_bytes < sizeof(uint32_t) || (uintptr_t)a->workspace % 16 != 0))
-        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %s_workspace() bytes, aligned to 16",
-                        FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, FA__STR(FA__ATTN()));
+        return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %zu bytes, as %s_workspace() says, aligned to 16",
+                        FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, sizeof(uint32_t), FA__STR(FA__ATTN()));
     const fa__place counter = FA__PLACE_OF_ARRAY(a->workspace, (int64_t)sizeof(uint32_t));
     const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, a->seqlen_q, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT));
     const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, a->seqlen_q));
