@@ -73,9 +73,11 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
                   {"document_k", a->document_k, FA__NEED_DOCUMENT, 4},
                   {"span_begin", a->span_begin, FA__NEED_SPAN, 4},
                   {"span_end", a->span_end, FA__NEED_SPAN, 4}};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        FA__CHECK((arrays[i].needed && !(arrays[i].needed & of->needs)) || (uintptr_t)arrays[i].data % (uintptr_t)arrays[i].bytes == 0,
-                  "%s: %s is %p: it must be aligned to %d bytes", of->name, arrays[i].name, arrays[i].data, arrays[i].bytes);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        if (arrays[i].needed && !(arrays[i].needed & of->needs)) continue;
+        FA__CHECK((uintptr_t)arrays[i].data % (uintptr_t)arrays[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", of->name, arrays[i].name,
+                  arrays[i].data, arrays[i].bytes);
+    }
     FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
     if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
     if (queries == 0) return FA_OK;

@@ -141,9 +141,9 @@ FA_API size_t FA__ROWS(_workspace)(const FA__NORM_ARGS *args) {
     p.sums.totals[1] = args->d_beta;
 #endif
     p.sums.wanted = p.sums.totals[0] || p.sums.totals[1];
+    const int unit = fa__unit((unsigned)args->cols * (unsigned)sizeof(FA__ELEMENT));
     size_t most = 0;
     for (int way = 0; way < 4; way++) { /* for all layouts of the matrices, and without statistics */
-        const int unit = fa__unit((unsigned)args->cols * (unsigned)sizeof(FA__ELEMENT));
         p.rows.unit = way == 0 ? 0 : way == 3 && unit > 4 ? 4 : unit;
         p.rows.even = p.rows.unit == 16;
         p.plain = way > 1;
