@@ -723,8 +723,8 @@ static void errors(const kind *k, rng *r) {
     }
 }
 
-/* NAME_workspace() does not know where matrices lie, and yet a backward never needs more than it says, nor is less enough for more rows. Nothing is launched: there is no workspace, whose
- * size the message tells; nor is any of the memory there that these addresses are of. */
+/* NAME_workspace() does not know where matrices lie, and yet a backward never needs more than it says, nor more than it says of more rows. Nothing is
+ * launched: there is no workspace, whose size the message tells; nor is any of the memory there that these addresses are of. */
 static void workspaces(const kind *k, rng *r) {
     static const int64_t cols[] = {24, 136, 768, 1000, 1024, 4096, 20000};
     const int bytes = fa_dtype_bytes(k->dtype);

@@ -10,7 +10,8 @@
 #define FA__CPU_COST 8.0      /* floating-point operations that an element is worth */
 
 #define FA__CPU_WORKERS 128   /* that add up sums of columns, at most: what they have is written, and read again in the end */
-#define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for eight */
+#define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for so many: */
+#define FA__CPU_FEW 8
 #define FA__CPU_HELD 65536    /* bytes of rows that are read twice, in the L2 cache, beside as many that are prefetched */
 #define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are prefetched */
 #define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, fit in an L1 cache */
@@ -32,7 +33,7 @@ static FA_UNUSED int64_t FA__ROWS(__keeps)(const FA__PARAMS *p, int threads, int
 #if FA__SUMS
 /* How rows are dealt out to workers: by their number alone, so that results do not depend on the threads. */
 static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
-    int64_t rows = p->rows.rows, least = (rows + 7) / 8 < FA__CPU_ADDED ? (rows + 7) / 8 : FA__CPU_ADDED;
+    int64_t rows = p->rows.rows, least = (rows + FA__CPU_FEW - 1) / FA__CPU_FEW < FA__CPU_ADDED ? (rows + FA__CPU_FEW - 1) / FA__CPU_FEW : FA__CPU_ADDED;
     p->rows.rows_an_item = (rows + FA__CPU_WORKERS - 1) / FA__CPU_WORKERS;
     if (least < 1) least = 1;
     if (p->rows.rows_an_item < least) p->rows.rows_an_item = least;
@@ -46,7 +47,7 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
 }
 /* As many as any number of rows up to these has. */
 static FA_UNUSED void FA__ROWS(__most_workers)(FA__PARAMS *p) {
-    const int64_t rows = p->rows.rows, few = rows < 8 ? rows : 8, many = (rows + FA__CPU_ADDED - 1) / FA__CPU_ADDED;
+    const int64_t rows = p->rows.rows, few = rows < FA__CPU_FEW ? rows : FA__CPU_FEW, many = (rows + FA__CPU_ADDED - 1) / FA__CPU_ADDED;
     p->sums.workers = many < few ? few : many < FA__CPU_WORKERS ? many : FA__CPU_WORKERS;
 }
 /* Adds what the workers have of some columns. */
@@ -115,6 +116,7 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_COST
 #undef FA__CPU_WORKERS
 #undef FA__CPU_ADDED
+#undef FA__CPU_FEW
 #undef FA__CPU_HELD
 #undef FA__CPU_AHEAD
 #undef FA__CPU_SEGMENT

@@ -31,32 +31,35 @@
 #define FA__ANY_ROWS 8         /* that each of its teams takes, unless there are too few: its sums of columns are written and read once for them */
 /* Shared memory for so many columns, which may begin anywhere in a vector. */
 static inline FA_UNUSED int fa__any_bytes(int64_t cols, int element_bytes) { return (int)((cols * element_bytes + 30) / 16 * 16); }
+/* Slots for what a block has of rows, so many vectors of each; returns the shared memory for these and `scratch`. */
+static inline FA_UNUSED size_t fa__any_slots(fa__rows *r, int64_t vectors, int element_bytes, int slot_count, size_t scratch) {
+    r->chunk = (int)(vectors * 16 / element_bytes);
+    r->slot_bytes = fa__any_bytes(r->chunk, element_bytes);
+    return scratch + (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes;
+}
 /* Each tensor of a row has a slot, and so has each of `results`, unless rows are even, which are written without. A
  * team takes a row, or the row is split. */
 FA__CALLED fa_status fa__rows_any(fa__rows *r, const char *name, const void *kernel, int element_bytes, int results, size_t scratch, size_t *shared_bytes) {
     const int slot_count = r->tensors + (r->even ? 0 : results);
-    const int64_t all = fa__row_vectors(r->cols, element_bytes, 1), needed = (all + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
+    const int64_t vectors = fa__row_vectors(r->cols, element_bytes, 1), needed = (vectors + FA__ANY_VECTORS - 1) / FA__ANY_VECTORS;
+    if (needed <= FA__SLOT_THREADS) {
+        fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
+        *shared_bytes = fa__any_slots(r, vectors, element_bytes, slot_count, scratch);
+        return FA_OK;
+    }
+    int device, most;
+    const cudaError_t error = fa__most_shared(&device, &most);
+    if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
     for (int room = 0, most_blocks = FA__CLUSTER_BLOCKS; !room; most_blocks = r->blocks / 2) {
-        int64_t vectors = all; /* of a block */
-        if (needed <= FA__SLOT_THREADS) {
-            fa__rows_teams(r, needed, FA__ANY_LANE_BLOCK);
-        } else {
-            int device, most;
-            cudaError_t error = fa__most_shared(&device, &most);
-            if (error != cudaSuccess) return fa__cuda_failed(error, name, "asking for the shared memory of the device");
-            /* A second result is no reason to have more blocks. */
-            const fa_status status =
-                fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch, FA__SLOT_THREADS, most_blocks);
-            if (status != FA_OK) return status;
-            const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
-            vectors = fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count;
-            r->threads = FA__SLOT_THREADS; /* these rows have no pieces to fill */
-            r->team_bits = 30; /* one team */
-        }
-        r->chunk = (int)(vectors * 16 / element_bytes);
-        r->slot_bytes = fa__any_bytes(r->chunk, element_bytes);
-        *shared_bytes = scratch + (size_t)(r->teams * slot_count) * (size_t)r->slot_bytes;
-        const fa_status status = fa__rows_room(r, name, kernel, *shared_bytes, &room);
+        /* A second result is no reason to have more blocks. */
+        fa_status status = fa__rows_split(r, name, kernel, element_bytes, 1, r->tensors + !r->even, scratch, FA__SLOT_THREADS, most_blocks);
+        if (status != FA_OK) return status;
+        const int fits = r->slot_bytes > 0 && (size_t)slot_count * (size_t)(r->slot_bytes + 32) + scratch <= (size_t)most;
+        r->threads = FA__SLOT_THREADS; /* these rows have no pieces to fill */
+        r->team_bits = 30; /* one team */
+        *shared_bytes =
+            fa__any_slots(r, fits ? (vectors + r->blocks - 1) / r->blocks : FA__SLOT_BYTES / 16 / slot_count, element_bytes, slot_count, scratch);
+        status = fa__rows_room(r, name, kernel, *shared_bytes, &room);
         if (status != FA_OK) return status;
     }
     return FA_OK;

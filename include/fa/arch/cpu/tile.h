@@ -25,20 +25,18 @@ FA__FN float *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
 
 /* A row to floats, `cols` of them from memory and zeros after them. */
 FA__FN void FA__TILE(__widen)(float *to, const FA__ELEMENT *from, int cols) {
-    int col = 0;
-#if FA_DTYPE == FA_F16
-    for (; col + 8 <= cols; col += 8) FA__TILE(__widen8)(to + col, from + col);
-#endif
-    for (; col < cols; col++) to[col] = fa_load_element(from, col, FA_DTYPE);
-    for (; col < FA_COLS; col++) to[col] = 0.0f;
+    const int eights = FA_DTYPE == FA_F16 ? cols / 8 * 8 : 0;
+    for (int col = 0; col < eights; col += 8) FA__TILE(__widen8)(to + col, from + col);
+    for (int col = eights; col < cols; col++) to[col] = fa_load_element(from, col, FA_DTYPE);
+    for (int col = cols; col < FA_COLS; col++) to[col] = 0.0f;
 }
 
 FA__FN void FA__TILE(__narrow)(FA__ELEMENT *to, const float *from, int cols) {
-    int col = 0;
+    const int eights = FA_DTYPE == FA_F16 ? cols / 8 * 8 : 0;
 #if FA_DTYPE == FA_F16
-    for (; col + 8 <= cols; col += 8) FA__CPU_OP(narrow)(to + col, from + col);
+    for (int col = 0; col < eights; col += 8) FA__CPU_OP(narrow)(to + col, from + col);
 #endif
-    for (; col < cols; col++) fa_store_element(to, col, FA_DTYPE, from[col]);
+    for (int col = eights; col < cols; col++) fa_store_element(to, col, FA_DTYPE, from[col]);
 }
 
 #if FA_OPERAND == FA_OPERAND_A
