@@ -80,13 +80,13 @@ elsewhere = $(foreach name,prefix exec_prefix includedir INCLUDEDIR datadir data
     $(filter command,$(origin $(name))),$(name)))
 
 # fa.pc and the paths below hold PREFIX as it is. Quotes and dollars are looked for before a shell sees them.
-prefix_quotes = $(findstring ',$(PREFIX))$(findstring ",$(PREFIX))$(findstring `,$(PREFIX))$(findstring $$,$(PREFIX))
+quotes_in = $(findstring ',$1)$(findstring ",$1)$(findstring `,$1)$(findstring $$,$1)
 prefix-is-usable:
 	$(if $(strip $(elsewhere)),$(error where to install is said by PREFIX and DESTDIR, not by $(strip $(elsewhere))))
-	$(if $(prefix_quotes),$(error PREFIX is $(PREFIX): there must be no quotes and no dollar in it))
+	$(foreach name,PREFIX DESTDIR,$(if $(call quotes_in,$($(name))),$(error $(name) is $($(name)): there must be no quotes and no dollar in it)))
 	@case "$(PREFIX)" in /*) ;; *) echo "PREFIX is '$(PREFIX)': an absolute path is needed" >&2; exit 1 ;; esac
 	@case "$(PREFIX)" in *[[:space:]]*) echo "PREFIX is '$(PREFIX)': pkg-config takes no blanks in it" >&2; exit 1 ;; esac
-	@case "$(PREFIX)" in *['&|\\']*) echo "PREFIX is '$(PREFIX)': there must be none of & | \\ in it" >&2; exit 1 ;; esac
+	@case "$(PREFIX)" in *['&|\\#;']*) echo "PREFIX is '$(PREFIX)': there must be none of & | \\ # ; in it" >&2; exit 1 ;; esac
 .PHONY: prefix-is-usable
 
 install: prefix-is-usable

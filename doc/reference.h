@@ -96,7 +96,7 @@
  *  (fa/tile.h). It returns the address of the row, 16-byte aligned, or NULL for a row of zeros. */
 #define FA_ROW_ADDRESS row_address
 
-/** Rows of C: on a GPU a multiple of 16 for each warp, with #FA_ARCH 90 16 (fa/mma.h, required; fa/softmax.h: of the product
+/** Rows of C: on a GPU a multiple of 16 times #FA_WARPS, with #FA_ARCH 90 just that (fa/mma.h, required; fa/softmax.h: of the product
  *  that computes the scores). */
 #define FA_M 64
 
@@ -563,10 +563,10 @@ void NAME_weigh_columns(const NAME_state *state, const float *s, float scale_log
 int NAME_behind(const float *sum);
 
 /** NAME_weigh() of an instance with FA_WIDE 1, with one instruction less per score, for a schedule that asks NAME_behind() and NAME_far()
- *  afterwards and, if either says yes, calls NAME_raise(), NAME_fade() and NAME_weigh(). On GPUs. */
+ *  afterwards and, if either says yes, calls NAME_raise(), NAME_fade() and NAME_weigh(). Parameters as of NAME_weigh(). On GPUs. */
 void NAME_weigh_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum);
 
-/** The same of the columns from `first` up to `last`, as NAME_weigh_columns() weighs them (GPU). */
+/** The same of the columns from `first` up to `last`, as NAME_weigh_columns(), which has the same parameters, weighs them. On GPUs. */
 void NAME_weigh_columns_near(const NAME_state *state, const float *s, float scale_log2, float *weights, float *sum, int first,
                              int last);
 

@@ -6,10 +6,10 @@
 # compile COMPILER FLAGS...: compiles $work/case.c, messages to $work/log.
 compile() {
     case $1 in
-    cc) shift && $CC -std=c11 -Wall -Wextra -I"$INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
-    clang) shift && "$CLANG" -std=c11 -Wall -Wextra -I"$INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
-    c++) shift && $CXX -x c++ -std=c++17 -Wall -Wextra -I"$INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
-    nvcc) shift && "$NVCC" -x cu -std=c++17 -I"$INCLUDE" -c -o "$work/case.o" "$@" "$work/case.c" ;;
+    cc) shift && $CC -std=c11 -Wall -Wextra -I"$FA_INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
+    clang) shift && "$CLANG" -std=c11 -Wall -Wextra -I"$FA_INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
+    c++) shift && $CXX -x c++ -std=c++17 -Wall -Wextra -I"$FA_INCLUDE" -fsyntax-only "$@" "$work/case.c" ;;
+    nvcc) shift && "$NVCC" -x cu -std=c++17 -I"$FA_INCLUDE" -c -o "$work/case.o" "$@" "$work/case.c" ;;
     esac >"$work/log" 2>&1
 }
 
@@ -153,7 +153,7 @@ done
 for by in cc clang c++ nvcc; do
     for first in '' '#include <math.h>' '#include <fa/mask.h>'; do
         { echo "$first" && attention_source; } >"$work/case.c"
-        names $by "include/fa on the include path${first:+, behind $first}" "the folder above fa belongs on the include path" -I"$INCLUDE/fa"
+        names $by "include/fa on the include path${first:+, behind $first}" "the folder above fa belongs on the include path" -I"$FA_INCLUDE/fa"
     done
 done
 
@@ -190,9 +190,9 @@ for by in c++ nvcc; do
 done
 
 # In a system's directory, where compilers do not warn: a forgotten FA_USER_ARGS. And what hooks may take and return besides.
-installed=$INCLUDE
+installed=$FA_INCLUDE
 for by in cc clang; do
-    INCLUDE=$work/nothing
+    FA_INCLUDE=$work/nothing
     attention 'struct mine { int x; };' 'FA_HOOK float hook(const struct mine *user, float score, fa_index at) { (void)at; return score + (float)user->x; }' \
         '#define FA_SCORE hook'
     rejects $by "a score hook whose FA_USER_ARGS is forgotten" "FA_SCORE needs float hook(const FA_USER_ARGS *user, float score, fa_index at)" -isystem "$installed"
@@ -204,7 +204,7 @@ for by in cc clang; do
         'FA_HOOK fa_tile_class m_tile(const struct mine *user, fa_box box) { (void)user, (void)box; return FA_PARTIAL; }' \
         'FA_HOOK fa_range m_keys(const void *user, fa_box box) { (void)user; return box.keys; }' '#define FA_MASK m'
     rejects $by "a mask whose tile takes another type" "FA_MASK needs fa_tile_class m_tile(const FA_USER_ARGS *user, fa_box box) and fa_range m_keys()" -isystem "$installed"
-    INCLUDE=$installed
+    FA_INCLUDE=$installed
     attention '#include <fa/mask.h>' 'FA_HOOK double hook(const void *user, float score, fa_index at) { (void)user; return score * (double)at.key; }' \
         'FA_HOOK _Bool m_keep(const void *user, fa_index at) { (void)user; return at.key < 3; }' 'FA_MASK_FROM_KEEP(m)' '#define FA_SCORE hook' '#define FA_MASK m'
     accepts $by "hooks of void, double and _Bool"

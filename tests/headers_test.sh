@@ -27,7 +27,7 @@ templates="attention.h tile.h mma.h softmax.h row.h reduce.h row_softmax.h layer
 
 # Every header under include/fa is one of the two kinds.
 unknown=
-for header in "$INCLUDE"/fa/*.h; do
+for header in "$FA_INCLUDE"/fa/*.h; do
     case " $plain $templates " in *" $(basename "$header") "*) ;; *) unknown="$unknown $(basename "$header")" ;; esac
 done
 [ -z "$unknown" ]
@@ -35,16 +35,16 @@ ok $? "every public header is tested${unknown:+ (not:$unknown)}"
 
 warnings="-Wall -Wextra -Werror"
 checks() { # FILE NAME
-    $CC -std=c11 $warnings -Wshadow -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+    $CC -std=c11 $warnings -Wshadow -I"$FA_INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
     ok $? "cc -std=c11: $2" "$work/log"
     if [ -n "$CXX" ]; then
-        $CXX -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        $CXX -x c++ -std=c++17 $warnings -I"$FA_INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
         ok $? "c++ -std=c++17: $2" "$work/log"
     fi
     if [ -n "$CLANG" ]; then
-        "$CLANG" -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        "$CLANG" -std=c11 $warnings -I"$FA_INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
         ok $? "clang -std=c11: $2" "$work/log"
-        "$CLANG" -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
+        "$CLANG" -x c++ -std=c++17 $warnings -I"$FA_INCLUDE" -fsyntax-only "$1" >"$work/log" 2>&1
         ok $? "clang -std=c++17: $2" "$work/log"
     fi
 }
@@ -67,7 +67,7 @@ done
 # What programs with stricter rules ask for, and -pedantic, in C: the extensions that the headers use on purpose (attributes) are not warned about.
 strict="-Wconversion -Wsign-conversion -Wdouble-promotion -Wundef -Wcast-qual -Wpointer-arith -Wmissing-prototypes -Wstrict-prototypes -Wshadow"
 { for header in $plain; do echo "#include <fa/$header>"; done; for header in $templates; do instance $header 1; done; } >"$work/all.c"
-$CC -std=c11 $warnings $strict -pedantic -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
+$CC -std=c11 $warnings $strict -pedantic -I"$FA_INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
 ok $? "cc -std=c11 -pedantic $strict: all headers" "$work/log"
 
 # Hooks of the program's whose names are those of variables of ours: a wrapper calls them, in which nothing has a name that they may have.
@@ -85,7 +85,7 @@ named() { # KIND NAME: the hook, and an instance with it
 all_named() { # KIND NAMES
     printf '#include <fa/fa.h>\n#include <fa/score.h>\n' >"$work/$1.c"
     for name in $2; do named $1 $name; done >>"$work/$1.c"
-    $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/$1.c" >"$work/log" 2>&1
+    $CC -std=c11 $warnings -I"$FA_INCLUDE" -fsyntax-only "$work/$1.c" >"$work/log" 2>&1
     ok $? "$1 hooks may be called $2" "$work/log"
 }
 all_named score "distance masked hooked first box s x p r c at user score row query key edge few cols"
@@ -105,20 +105,20 @@ typed() { # NAMES
 }
 types="args p box at keys user scale q o gate up rows items section"
 typed "$types" >"$work/typed.c"
-$CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
+$CC -std=c11 $warnings -I"$FA_INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
 ok $? "cc: FA_USER_ARGS may be called $types" "$work/log"
 if [ -n "$CXX" ]; then
-    $CXX -x c++ -std=c++17 $warnings -I"$INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++17 $warnings -I"$FA_INCLUDE" -fsyntax-only "$work/typed.c" >"$work/log" 2>&1
     ok $? "c++: FA_USER_ARGS may be called $types" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
     typed "args scale gate" >"$work/typed.cu"
-    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c "$work/typed.cu" -o "$work/typed.o" >"$work/log" 2>&1
+    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$FA_INCLUDE" -c "$work/typed.cu" -o "$work/typed.o" >"$work/log" 2>&1
     ok $? "nvcc: FA_USER_ARGS may be called args, scale and gate" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
     { printf '#include <fa/fa.h>\n'; for name in query key distance; do named score $name; done; for name in gate row; do named activation $name; done; } >"$work/named.cu"
-    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c "$work/named.cu" -o "$work/named.o" >"$work/log" 2>&1
+    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$FA_INCLUDE" -c "$work/named.cu" -o "$work/named.o" >"$work/log" 2>&1
     ok $? "nvcc: hooks may be called query, key, distance, gate and row" "$work/log"
 fi
 
@@ -133,7 +133,7 @@ cat >>"$work/all.c" <<'END'
 #include <fa/attention.h>
 END
 unguarded() { # COMMAND...
-    "$@" -E -I"$INCLUDE" "$work/all.c" 2>"$work/log" | awk -v ours="$INCLUDE/fa/" '
+    "$@" -E -I"$FA_INCLUDE" "$work/all.c" 2>"$work/log" | awk -v ours="$FA_INCLUDE/fa/" '
         /^# *[0-9]+ "/ { split($0, part, "\""); inside = index(part[2], ours) == 1; lines += inside; next }
         !inside || /^#/ { next }
         {
@@ -164,7 +164,7 @@ for round in 1 2 3 4 5 6; do
         n=$((n + 1))
         case " $plain " in *" $header "*) echo "#include <fa/$header>" ;; *) instance "$header" $n ;; esac >>"$work/order.c"
     done
-    $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/order.c" >"$work/log" 2>&1
+    $CC -std=c11 $warnings -I"$FA_INCLUDE" -fsyntax-only "$work/order.c" >"$work/log" 2>&1
     ok $? "any order, twice: $(echo $order)" "$work/log"
 done
 
@@ -178,26 +178,26 @@ own() { # MACRO...: all headers, in a program with these and Qt's
 set -- 'min(a, b) ((a) < (b) ? (a) : (b))' 'max(a, b) ((a) > (b) ? (a) : (b))'
 for name in noinline always_inline unused weak cold pure packed optimize; do set -- "$@" "$name __attribute__(($name))"; done
 own "$@" >"$work/own.c"
-$CC -std=c11 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
+$CC -std=c11 -w -I"$FA_INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
 ok $? "cc: macros of the program's called slots, emit, min, noinline and such" "$work/log"
 if [ -n "$CXX" ]; then
-    $CXX -x c++ -std=c++17 -w -I"$INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++17 -w -I"$FA_INCLUDE" -fsyntax-only "$work/own.c" >"$work/log" 2>&1
     ok $? "c++: macros of the program's called slots, emit, min, noinline and such" "$work/log"
 fi
 if [ -n "$NVCC" ]; then
     own >"$work/own.cu"
-    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c "$work/own.cu" -o "$work/own.o" >"$work/log" 2>&1
+    "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$FA_INCLUDE" -c "$work/own.cu" -o "$work/own.o" >"$work/log" 2>&1
     ok $? "nvcc: macros of the program's called slots and emit" "$work/log"
 fi
 
 # Macros: after an instance, as many as before it. The first instance brings in private helper headers, whose own macros
 # (FA__...) and documented values (FA_OPERAND_A, ...) stay; a second instance adds nothing at all.
-macros() { $CC -std=c11 -I"$INCLUDE" -dM -E "$1" | sort; }
+macros() { $CC -std=c11 -I"$FA_INCLUDE" -dM -E "$1" | sort; }
 parameters="FA_NAME FA_DTYPE FA_HEAD_DIM FA_HEAD_DIM_V FA_MASK FA_SCORE FA_USER_ARGS FA_API FA_ARCH FA_SUB FA_DECLARE FA_BLOCK_M
     FA_BLOCK_N FA_STAGES FA_WARPS FA_ROWS FA_COLS FA_OPERAND FA_LOADER FA_ROW_ADDRESS FA_M FA_N FA_K FA_A FA_B FA_OWNERS FA_THREADS FA_HOLD FA_KEEP FA_PIECES FA_BLOCKS
     FA_ACTIVATION FA_WEIGHT_DTYPE FA_WIDE FA_WHOLE FA_VECTOR"
 public="FA_OPERAND_A FA_OPERAND_B FA_OPERAND_BT FA_BLOCK FA_POINTER FA_TMA FA_SHARED FA_FRAGMENT"
-find "$INCLUDE/fa" -name '*.h' -exec sed -n 's/^# *define  *\([A-Za-z_0-9]*\).*/\1/p' {} + | sort -u >"$work/ours.txt"
+find "$FA_INCLUDE/fa" -name '*.h' -exec sed -n 's/^# *define  *\([A-Za-z_0-9]*\).*/\1/p' {} + | sort -u >"$work/ours.txt"
 for header in $templates; do
     { for h in $plain; do echo "#include <fa/$h>"; done; echo '#include <math.h>'; echo '#include <pthread.h>'; echo '#include <stdlib.h>'; echo '#include <unistd.h>'; } >"$work/before.c"
     { cat "$work/before.c"; instance $header 1; } >"$work/after.c"
@@ -220,7 +220,7 @@ for header in $templates; do
 done
 for header in attention.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h; do
     { cat "$work/before.c"; printf '#define FA_API FA_EXTERN\n#define FA_DECLARE\n#define FA_NAME declared\n#include <fa/%s>\n' $header; } >"$work/declared.c"
-    $CC -std=c11 $warnings -I"$INCLUDE" -fsyntax-only "$work/declared.c" >"$work/log" 2>&1
+    $CC -std=c11 $warnings -I"$FA_INCLUDE" -fsyntax-only "$work/declared.c" >"$work/log" 2>&1
     ok $? "$header with FA_DECLARE" "$work/log"
     macros "$work/declared.c" | comm -13 "$work/before.txt" - | awk '{ sub(/\(.*/, "", $2); print $2 }' >"$work/new.txt"
     : >"$work/leaks.txt"
@@ -240,10 +240,10 @@ done
 
 # Assembly, and functions that only nvcc knows, are for the instruction layer. (Comments show some.)
 grep -rnE '(^|[^_a-z])asm *(volatile *)?\(|__((sync|shfl_|reduce_|match_|cvta)[a-z_]*|(ballot|any|all)_sync|ldg|f[a-z]+_r[nzud]|umul(64)?hi|funnelshift_[a-z]+|ffs|popc|clz)\(|(^|[^_])atomic[A-Z][A-Za-z]*\(' \
-    "$INCLUDE/fa" | grep -vE '/arch/[a-z0-9]+/(ops|wgmma|math|convert)\.h:|\.h:[0-9]+: \*' >"$work/log"
+    "$FA_INCLUDE/fa" | grep -vE '/arch/[a-z0-9]+/(ops|wgmma|math|convert)\.h:|\.h:[0-9]+: \*' >"$work/log"
 [ ! -s "$work/log" ]
 ok $? "no instruction outside fa/arch/NAME/ops.h, math.h and convert.h" "$work/log"
-grep -rn '__asm__' "$INCLUDE/fa" | grep -vE '/arch/cpu/(ops(_[a-z0-9]+)?|isa|amx)\.h:|/attention_cpu_worker\.h:[0-9]+: .*__asm__( volatile)?\(""' >"$work/log"
+grep -rn '__asm__' "$FA_INCLUDE/fa" | grep -vE '/arch/cpu/(ops(_[a-z0-9]+)?|isa|amx)\.h:|/attention_cpu_worker\.h:[0-9]+: .*__asm__( volatile)?\(""' >"$work/log"
 [ ! -s "$work/log" ]
 ok $? "no instruction of the CPU outside fa/arch/cpu/ops*.h, isa.h and amx.h" "$work/log"
 
@@ -254,15 +254,15 @@ ok $? "no instruction of the CPU outside fa/arch/cpu/ops*.h, isa.h and amx.h" "$
         echo '#define FA_API static' && instance $header 1
     done
 } >"$work/static.c"
-$CC -std=c11 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
+$CC -std=c11 $warnings -I"$FA_INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
 ok $? "cc -std=c11: FA_API static" "$work/log"
 if [ -n "$CXX" ]; then
-    $CXX -x c++ -std=c++17 $warnings -I"$INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++17 $warnings -I"$FA_INCLUDE" -c -o "$work/static.o" "$work/static.c" >"$work/log" 2>&1
     ok $? "c++ -std=c++17: FA_API static" "$work/log"
 fi
 # Later standards find fault with sums of numbers of different enumerations.
 if [ -n "$CXX" ]; then
-    $CXX -x c++ -std=c++2a $warnings -I"$INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
+    $CXX -x c++ -std=c++2a $warnings -I"$FA_INCLUDE" -fsyntax-only "$work/all.c" >"$work/log" 2>&1
     ok $? "c++ -std=c++2a: all headers" "$work/log"
 fi
 
@@ -281,7 +281,7 @@ if [ -n "$CXX" ]; then
         done
     done >>"$work/small.cu"
     $CXX -x c++ -std=c++17 -w -I"$root/tests/simulator/include" -I"$root/tests/simulator" -include cuda_runtime.h -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800 \
-        -I"$INCLUDE" -fsyntax-only "$work/small.cu" >"$work/log" 2>&1
+        -I"$FA_INCLUDE" -fsyntax-only "$work/small.cu" >"$work/log" 2>&1
     ok $? "c++: the tiles of the schedule for every GPU fit into 99 KB with one stage" "$work/log"
 fi
 
@@ -289,18 +289,18 @@ if [ -z "$NVCC" ]; then
     skip "headers under nvcc: not found"
 else
     for arch in sm_80 sm_90a; do
-        "$NVCC" -x cu -std=c++17 $(gpu_syntax $arch) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" "$work/order.c" \
+        "$NVCC" -x cu -std=c++17 $(gpu_syntax $arch) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$FA_INCLUDE" -c -o "$work/all.o" "$work/order.c" \
             >"$work/log" 2>&1
         ok $? "nvcc -std=c++17 for $arch --Werror all-warnings: all headers twice, in the last order" "$work/log"
     done
     { echo '#include <fa/mask.h>' && echo '#include <fa/score.h>' && instance attention.h 1; } >"$work/host.c"
-    "$NVCC" -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" "$work/host.c" >"$work/log" 2>&1
+    "$NVCC" -Xcompiler -Wall,-Wextra,-Werror -I"$FA_INCLUDE" -c -o "$work/all.o" "$work/host.c" >"$work/log" 2>&1
     ok $? "nvcc, of a file in C, which it gives to the host's compiler" "$work/log"
     # clang behind nvcc: where this nvcc takes this clang.
     echo >"$work/empty.cu"
     if [ -n "$CLANG" ] && "$NVCC" -ccbin "$CLANG" -arch=sm_80 -c -o "$work/all.o" "$work/empty.cu" >"$work/log" 2>&1; then
         { echo '#include <fa/mask.h>' && echo '#include <fa/score.h>' && instance attention.h 1 && instance swiglu.h 1; } >"$work/hooks.cu"
-        "$NVCC" -ccbin "$CLANG" -std=c++17 $(gpu_syntax sm_80) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/all.o" \
+        "$NVCC" -ccbin "$CLANG" -std=c++17 $(gpu_syntax sm_80) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$FA_INCLUDE" -c -o "$work/all.o" \
             "$work/hooks.cu" >"$work/log" 2>&1
         ok $? "nvcc -ccbin clang: hooks" "$work/log"
     else

@@ -242,6 +242,10 @@ for name in prefix includedir INCLUDEDIR cmakedir; do
         grep -q "said by PREFIX and DESTDIR, not by $name" "$work/log" && [ ! -e "$work/other" ]
     ok $? "$name= is refused"
 done
+for wrong in "PREFIX=$work/a#b" "PREFIX=$work/a;b" "PREFIX=$work/a&b" "PREFIX=$work/a b" "PREFIX=$work/a\"b" PREFIX=here "DESTDIR=$work/a\"b" "DESTDIR=$work/a\`b"; do
+    ! $make -C "$root" --no-print-directory install "$wrong" >"$work/log" 2>&1 && grep -q "${wrong%%=*} is" "$work/log" && [ -z "$(ls -d "$work"/a[!-z]b 2>/dev/null)" ]
+    ok $? "$(echo "$wrong" | sed "s|$work|...|" | tr '#' '%') is refused"
+done
 
 mkdir -p "$work/stage/usr/include/fa/mine"
 echo keep >"$work/stage/usr/include/fa/mine/keep.h"

@@ -141,7 +141,10 @@ if [ "$1" = --one ]; then
         "gpu gpu"*) ;;
         gpu*) suites=$(echo "$suites" | sed "s/^/gpu_/; s/ / gpu_/g; s/gpu_forward/gpu/") ;;
         esac
-        [ "$file $(field "$n" on)" != "softmax.h gpu" ] || suites="gpu_contracts gpu_gpu $suites"
+        case "$file $(field "$n" on)" in
+        "softmax.h gpu") suites="gpu_contracts gpu_gpu $suites gpu_sm90" ;;
+        "kernel/attention_check.h gpu") suites="gpu_gpu gpu_contracts" ;;
+        esac
         case "${GPU:+$GPU_ARCH} $suites" in "sm_90a "*gpu_contracts*) suites="$suites plain plain_contracts" ;; esac
         case $suites in gpu*)
             if [ -z "$GPU" ] && [ -n "$CXX" ] && [ "$file" != arch/sm80/ops.h ]; then # which the simulator has of its own
@@ -197,6 +200,9 @@ if [ -n "$GPU" ]; then
 fi
 
 total=$(grep -c '^file ' "$list")
+for n in "$@"; do
+    [ "$n" -ge 1 ] 2>/dev/null && [ "$n" -le "$total" ] || { echo "mutate: MUTATION is '$n': there are faults 1 to $total" >&2; exit 1; }
+done
 [ $# != 0 ] || set -- $(awk -v n="$total" 'BEGIN { for (i = 1; i <= n; i++) print i }')
 for n in "$@"; do echo "$n"; done | GPU="$GPU" CXX="$CXX" NVCC="$NVCC" BUILD="${BUILD:-build}" CC="$CC" xargs -P "$cores" -L 1 sh tests/mutate.sh --one
 

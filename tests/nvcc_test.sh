@@ -65,7 +65,7 @@ cat >"$work/one.sh" <<END
 log=$work/\$(basename "\$2" .c).\$1
 [ "\$1" = sm_90a ] || [ "${FA_FULL:-0}" = 1 ] || less="$gpu_less"
 "$NVCC" -x cu -std=c++17 -gencode "arch=compute_\${1#sm_},code=\$1" \$less -Xptxas -v --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \\
-    -I"$INCLUDE" -I"$root/tests" -c -o "\$log.o" "\$2" >"\$log.log" 2>&1
+    -I"$FA_INCLUDE" -I"$root/tests" -c -o "\$log.o" "\$2" >"\$log.log" 2>&1
 echo \$? >"\$log.status"
 rm -f "\$log.o"
 END
@@ -94,7 +94,7 @@ while read -r arch chunk; do
     none_in "$log.spilled" "nothing spills in its kernels for sm_90a"
 done <"$work/list"
 printf '#include <fa/fa.h>\n#define FA_NAME attn\n#define FA_DTYPE FA_BF16\n#define FA_HEAD_DIM 64\n#define FA_ARCH FA_CPU\n#include <fa/attention.h>\n' >"$work/host.c"
-"$NVCC" -x cu -std=c++17 -O3 -gencode arch=compute_80,code=sm_80 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$INCLUDE" -c -o "$work/host.o" "$work/host.c" >"$work/host.log" 2>&1
+"$NVCC" -x cu -std=c++17 -O3 -gencode arch=compute_80,code=sm_80 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$FA_INCLUDE" -c -o "$work/host.o" "$work/host.c" >"$work/host.log" 2>&1
 ok $? "an instance for the CPU compiles with -O3" "$work/host.log"
 
 if [ "${FA_FULL:-0}" != 1 ]; then

@@ -4,11 +4,11 @@
 try() { # name: the instance comes on standard input
     { echo '#include <fa/fa.h>'; cat; echo '#include "reference.h"'; } >"$work/instance.c"
     # A function that the instance has not would be one that is declared only: its address is missed.
-    $CC -std=c11 -E -I"$INCLUDE" -I"$root/doc" "$work/instance.c" 2>"$work/log" |
+    $CC -std=c11 -E -I"$FA_INCLUDE" -I"$root/doc" "$work/instance.c" 2>"$work/log" |
         sed -n '/reference\.h"/,$s/^[A-Za-z].*[ *]\(NAME_[A-Za-z_]*\)(.*);$/\1/p' >"$work/names"
     { echo 'void (*const the_functions[])(void) = {'; sed 's/.*/    (void (*)(void))&,/' "$work/names"
         echo '};'; echo 'int main(void) { return the_functions[0] == NULL; }'; } >>"$work/instance.c"
-    [ -s "$work/names" ] && $CC -std=c11 -Wall -Wextra -Werror -Wno-cast-function-type -I"$INCLUDE" -I"$root/doc" -o "$work/instance" \
+    [ -s "$work/names" ] && $CC -std=c11 -Wall -Wextra -Werror -Wno-cast-function-type -I"$FA_INCLUDE" -I"$root/doc" -o "$work/instance" \
         "$work/instance.c" -lm -pthread >>"$work/log" 2>&1
     ok $? "reference: $1" "$work/log"
 }
@@ -96,7 +96,7 @@ INSTANCE
 # fa.h has, and NAME_grad of a hook.
 for header in attention tile mma softmax row reduce row_softmax layernorm rmsnorm cross_entropy swiglu rope; do
     : >"$work/missing"
-    for name in $(sed '/\*\//q' "$INCLUDE/fa/$header.h" | grep -oE 'NAME_[A-Za-z_]+|^ \* \| FA_[A-Z_]+' | sed 's/^ \* | //' | sort -u); do
+    for name in $(sed '/\*\//q' "$FA_INCLUDE/fa/$header.h" | grep -oE 'NAME_[A-Za-z_]+|^ \* \| FA_[A-Z_]+' | sed 's/^ \* | //' | sort -u); do
         case $name in FA_USER_ARGS | NAME_grad) continue ;; esac
         grep -qE "^(#define |typedef .*|[A-Za-z].*[ *])$name([( ;]|\$)" "$root/doc/reference.h" || echo "not: $name" >>"$work/missing"
     done
@@ -114,7 +114,7 @@ try_device() { # name, mark in the reference, qualifier: the instance comes on s
         sed -n "/^#if .*defined($2)$/,/^#endif/{/^#/d;p;}" "$root/doc/reference.h" |
             sed "/^[a-z].*);/{s/^/$3 /;s/\(.*\)\(NAME_[a-z_]*\)(\(.*\)/&\ntypedef decltype(\&\2) the_\2;/;}"
     } >"$work/instance.cu"
-    grep -q "^$3 " "$work/instance.cu" && "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$INCLUDE" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1
+    grep -q "^$3 " "$work/instance.cu" && "$NVCC" -std=c++17 $(gpu_syntax sm_90a) -I"$FA_INCLUDE" -c -o "$work/instance.o" "$work/instance.cu" >"$work/log" 2>&1
     ok $? "reference: $1" "$work/log"
 }
 tma='#define FA_NAME   NAME

@@ -13,25 +13,25 @@ extract() {
 }
 
 cd "$root" || exit 1
-for file in "$INCLUDE"/fa/*.h "$INCLUDE"/fa/*/*.h tests/tools/*.h README.md doc/*.md examples/README.md; do
+for file in "$FA_INCLUDE"/fa/*.h "$FA_INCLUDE"/fa/*/*.h tests/tools/*.h README.md doc/*.md examples/README.md; do
     [ -f "$file" ] || continue
-    name=${file#"$INCLUDE"/}
+    name=${file#"$FA_INCLUDE"/}
     blocks=$(extract "$file")
     i=0
     while [ $i -lt "$blocks" ]; do
         i=$((i + 1))
         snippet=$work/snippet_$i.c
         if grep -qE '[ *]main\(' "$snippet"; then
-            $CC -O1 -Wall -Wextra -Werror -I"$INCLUDE" -Itests/tools -o "$work/snippet" "$snippet" -lm -pthread >"$work/log" 2>&1 &&
+            $CC -O1 -Wall -Wextra -Werror -I"$FA_INCLUDE" -Itests/tools -o "$work/snippet" "$snippet" -lm -pthread >"$work/log" 2>&1 &&
                 (cd "$work" && ./snippet) >>"$work/log" 2>&1
             ok $? "$name: block $i compiles and runs" "$work/log"
         else
-            $CC -Wall -Wextra -Werror -Wno-unused-function -I"$INCLUDE" -Itests/tools -c -o "$work/snippet.o" "$snippet" >"$work/log" 2>&1
+            $CC -Wall -Wextra -Werror -Wno-unused-function -I"$FA_INCLUDE" -Itests/tools -c -o "$work/snippet.o" "$snippet" >"$work/log" 2>&1
             ok $? "$name: block $i compiles" "$work/log"
         fi
         # What is for the GPU alone was empty to the C compiler.
         if [ -n "$NVCC" ] && grep -q 'if defined(__CUDACC__)' "$snippet"; then
-            "$NVCC" -x cu -std=c++17 $(gpu_code sm_90a) -I"$INCLUDE" -Itests/tools -c -o "$work/snippet.o" "$snippet" >"$work/log" 2>&1
+            "$NVCC" -x cu -std=c++17 $(gpu_code sm_90a) -I"$FA_INCLUDE" -Itests/tools -c -o "$work/snippet.o" "$snippet" >"$work/log" 2>&1
             ok $? "$name: block $i compiles under nvcc for sm_90a" "$work/log"
         fi
     done

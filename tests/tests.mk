@@ -11,12 +11,12 @@
 # NVCC=        leaves out what needs nvcc
 # CXX=         leaves out the simulated GPU
 
-CC       ?= cc
-BUILD    ?= build
-CFLAGS   ?= -O3
-SAMPLE   ?= 6
+CC         ?= cc
+BUILD      ?= build
+CFLAGS     ?= -O3
+SAMPLE     ?= 6
 # Where the library is: another copy may be tested.
-INCLUDE  ?= include
+FA_INCLUDE ?= include
 include gpu.mk
 
 .PHONY: test check mutate sanitize test-programs
@@ -34,11 +34,11 @@ test_at_once = $(or $(patsubst -j%,%,$(filter -j%,$(test_asked))),$(test_cores))
 
 # The suites and most instances are compiled with -Og, which takes a third of the time of -O3; the instances of the random sample as the
 # user's CFLAGS say.
-test_flags   = -std=c11 -Wall -Wextra -Werror -I$(INCLUDE) -Itests -pthread
+test_flags   = -std=c11 -Wall -Wextra -Werror -I$(FA_INCLUDE) -Itests -pthread
 TEST_CFLAGS  = $(test_flags) $(CFLAGS) -Og
 TEST_LIBS    = -lm -pthread
 
-test_headers := $(shell find $(INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
+test_headers := $(shell find $(FA_INCLUDE)/fa -name '*.h') $(wildcard tests/harness/*.h tests/suites/*.h tests/tools/*.h)
 # What everything is compiled with: with other compilers, flags or rules it is made anew.
 test_with     = $(CC) $(TEST_CFLAGS) | $(CXX) | $(NVCC) $(if $(NVCC),$(gpu_arch))
 test_headers += $(T)/with tests/tests.mk
@@ -106,7 +106,7 @@ $(test_suites): $(T)/%: $(T)/%.o $(test_harness)
 # ---- the same on the GPU, with nvcc ----
 
 # Without a GPU only the status that says so; tests/nvcc_test.sh compiles the instances.
-TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(INCLUDE) -Itests
+TEST_NVFLAGS = -x cu -std=c++17 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I$(FA_INCLUDE) -Itests
 TEST_CODE    = $(call gpu_code,$(gpu_arch))
 # An architecture that the GPU at hand is not.
 gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
@@ -204,7 +204,7 @@ simulated_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/simulated/mem
 
 $(T)/simulated/memory.o: tests/harness/memory.c $(test_headers) $(simulator_headers)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SIMULATED) -I$(INCLUDE) -c -o $@ $<
+	$(Q)$(CXX) $(SIMULATED) -I$(FA_INCLUDE) -c -o $@ $<
 # simulated_rules NAME,MACHINE,FLAGS: programs for one of the GPUs, whose names begin with NAME_.
 define simulated_rules
 $(T)/$1/machine.o: tests/simulator/machine.cpp $(simulator_headers)
@@ -212,10 +212,10 @@ $(T)/$1/machine.o: tests/simulator/machine.cpp $(simulator_headers)
 	$(Q)$(CXX) $(SIMULATOR) $2 -O2 -U_FORTIFY_SOURCE -Wall -Wextra -Werror -c -o $$@ $$<
 $(T)/$1/forward_%.o: $(T)/forward_%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $$(@D)
-	$(Q)$(CXX) $3 -I$(INCLUDE) -c -o $$@ $$<
+	$(Q)$(CXX) $3 -I$(FA_INCLUDE) -c -o $$@ $$<
 $(T)/$1/%.o: tests/suites/%.c $(test_headers) $(simulator_headers)
 	@mkdir -p $$(@D)
-	$(Q)$(CXX) $3 -I$(INCLUDE) -c -o $$@ $$<
+	$(Q)$(CXX) $3 -I$(FA_INCLUDE) -c -o $$@ $$<
 $(T)/$1_forward_%: $(T)/$1/forward_%.o $(T)/$1/machine.o $(T)/forward.o $(simulated_harness)
 	$(Q)$(CXX) $(CFLAGS) -o $$@ $$^ $(TEST_LIBS)
 $(T)/$1_contracts: $(T)/$1/contracts_elsewhere.o
@@ -237,7 +237,7 @@ test:
 	@sh tests/run.sh
 	@echo "test: compiling the test programs, $(test_at_once) at a time (seed $(test_seed))"
 	@$(MAKE) --no-print-directory $(test_jobs) FA_SEED=$(test_seed) test-programs
-	@CC="$(CC)" INCLUDE="$(INCLUDE)" NVCC="$(NVCC)" PYTHON="$(PYTHON)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_at_once) \
+	@CC="$(CC)" FA_INCLUDE="$(FA_INCLUDE)" NVCC="$(NVCC)" PYTHON="$(PYTHON)" BUILD="$(BUILD)" FA_SEED=$(test_seed) sh tests/run.sh $(T)/log $(test_at_once) \
 	    $(simulated_suites) $(amx_suites) $(test_suites) $(gpu_suites) $(test_forward) $(sort $(wildcard tests/*_test.sh))
 check: test
 

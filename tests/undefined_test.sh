@@ -87,7 +87,7 @@ int main(void) {
     return bad;
 }
 E2
-$CC $flags -I"$INCLUDE" "$work/rows.c" -o "$work/rows" -lm -pthread >"$work/log" 2>&1
+$CC $flags -I"$FA_INCLUDE" "$work/rows.c" -o "$work/rows" -lm -pthread >"$work/log" 2>&1
 ok $? "large rows compile with -fsanitize=undefined" "$work/log"
 for isa in base avx2 avx512; do
     FA_CPU_ISA=$isa "$work/rows" >"$work/log" 2>&1

@@ -50,7 +50,7 @@
  * NAME_forward() on a GPU launches and returns: it neither allocates nor synchronises, and may be captured in a graph. On
  * the CPU it returns when o is written. NAME_plan() says what would run; on a GPU, with a mask, it counts the tiles on
  * the device and waits for the result. NAME_workspace() is the size of the optional workspace: 4 bytes for documents,
- * spans and masks of your own with sm_90a, else 0. With a workspace, query blocks are handed out dynamically, one by one, which
+ * spans and masks of your own in code for sm_90a (doc/instantiate.md), else 0. With a workspace, query blocks are handed out dynamically, one by one, which
  * pays where they take unequal time.
  */
 #include <fa/fa.h>
@@ -110,7 +110,7 @@ typedef struct FA__PARAMS {
     int section;                               /* heads that are interleaved */
     fa__divider by_pass, by_section, by_last_pass_section, by_section_heads, by_last_heads, by_blocks_m, by_heads, by_group;
 } FA__PARAMS;
-FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: a kernel's parameters hold 4 KB, of which the library's own leave some 3.5 KB: pass a pointer inside it");
+FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: with the library's own parameters, some 0.5 KB, it may have 4 KB: pass a pointer inside it");
 
 #include <fa/kernel/attention_items.h>
 
@@ -134,7 +134,7 @@ static FA_UNUSED void FA__ATTN(__fold_scale)(FA__PARAMS *p, float scale) {
 FA__CALLED fa_status FA__ATTN(__prepare)(const fa_attention_args *args, FA__PARAMS *p, int block_m) {
     static const fa__instance instance = {FA__STR(FA__ATTN()), FA_HEAD_DIM, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT),
                                           FA__MASK_NEEDS | FA__SCORE_NEEDS, FA__HAS_USER};
-    fa_status status = fa__check_attention(&instance, args);
+    fa_status status = fa__check_attention(&instance, args, FA__ATTN(_workspace)(args));
     if (status != FA_OK) return status;
     memset((void *)p, 0, sizeof *p);
     p->args = *args;

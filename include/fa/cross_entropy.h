@@ -85,7 +85,7 @@ typedef struct fa_cross_entropy_args {
     const float *d_loss;   /**< (rows) read by the backward; NULL: 1 for every row */
     fa_matrix d_logits;    /**< (rows, cols) FA_DTYPE, written by the backward; may be logits, with the same stride */
     void *workspace;       /**< not needed, and not read */
-    size_t workspace_bytes;
+    size_t workspace_bytes; /**< likewise */
     int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_cross_entropy_args;
@@ -193,19 +193,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_cross_entropy_args *a, int 
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
 
-/** The loss of every row, and its lse. */
-FA_API fa_status FA__ROWS(_forward)(const fa_cross_entropy_args *args, fa_stream stream) {
-    return FA__ROWS(__call)(args, 0, stream);
-}
-/** The gradient d_logits, from d_loss (the gradient of the losses), the logits, and lse as the forward wrote it. */
-FA_API fa_status FA__ROWS(_backward)(const fa_cross_entropy_args *args, fa_stream stream) {
-    return FA__ROWS(__call)(args, 1, stream);
-}
-/** Bytes of workspace that either needs with these arguments: 0. */
-FA_API size_t FA__ROWS(_workspace)(const fa_cross_entropy_args *args) {
-    (void)args;
-    return 0;
-}
+#define FA__ARGS fa_cross_entropy_args
+#include <fa/kernel/rows_calls.h>
 
 #undef FA__PARAMS
 #include <fa/arch/unbind.h>

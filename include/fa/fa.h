@@ -41,6 +41,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <fa/arch/macros.h>
+
 /** Version of the library: major * 10000 + minor * 100 + patch. */
 #define FA_VERSION 100
 
@@ -104,8 +106,10 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #if defined(__CUDACC__)
 /** Every hook starts with FA_HOOK: a function that is inlined into kernels, on every architecture. */
 #define FA_HOOK static __host__ __device__ __forceinline__ FA_UNUSED
+#define FA__HOOK_CALLED FA_HOOK
 #else
 #define FA_HOOK static inline __attribute__((__always_inline__, __unused__))
+#define FA__HOOK_CALLED static __attribute__((FA__NOINLINE, __unused__)) /* of one that is long: inlined, it would take long to compile */
 #endif
 /** @} */
 
@@ -147,132 +151,7 @@ static inline FA_UNUSED const char *fa_status_string(fa_status status) {
 }
 
 /** @cond PRIVATE */
-#define FA__CAT_(a, b) a##b
-#define FA__CAT(a, b) FA__CAT_(a, b)
-#define FA__CAT3_(a, b, c) a##b##c
-#define FA__CAT3(a, b, c) FA__CAT3_(a, b, c)
-#define FA__CAT4_(a, b, c, d) a##b##c##d
-#define FA__CAT4(a, b, c, d) FA__CAT4_(a, b, c, d)
-#define FA__STR_(a) #a
-#define FA__STR(a) FA__STR_(a)
-#define FA__EMPTY
-#if defined(__cplusplus)
-#define FA__STATIC_ASSERT(condition, message) static_assert(condition, message)
-#else
-#define FA__STATIC_ASSERT(condition, message) _Static_assert(condition, message)
-#endif
-/* Whether the instance's elements have 16 bits. */
-#define FA__IS_HALF (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
-/* An error of the instance being defined: its name, then what to write. */
-#define FA__REQUIRE(condition, message) FA__STATIC_ASSERT(condition, FA__STR(FA_NAME) ": " message)
-/* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first one is a pointer to the user's type, or
- * to void. For C compilers: they do not report other types where these headers lie in a system's directory, and FA__STRICT_BEGIN has no effect
- * there. C++ always reports them. */
-#define FA__FUNCTION(result, user, ...) result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1
-/* Those of a number to a number, float or double; then come nothing, or a comma and other parameters. */
-#define FA__FUNCTIONS_OF_NUMBERS(user, ...)                                                               \
-    FA__FUNCTION(float, user, float __VA_ARGS__), FA__FUNCTION(double, user, float __VA_ARGS__),          \
-        FA__FUNCTION(float, user, double __VA_ARGS__), FA__FUNCTION(double, user, double __VA_ARGS__)
-#if defined(__cplusplus)
-#define FA__IS_ONE_OF(hook, ...) true /* not 1: behind nvcc clang warns of && with numbers */
-#elif __STDC_VERSION__ < 201112L
-#define FA__IS_ONE_OF(hook, ...) 1
-#else
-#define FA__IS_ONE_OF(hook, ...) _Generic(&hook, __VA_ARGS__, default: 0)
-#endif
-/* Returns what a hook returns, which must be float or double. C++ would convert an integer silently; in C FA__IS_ONE_OF has refused it. */
-#if defined(__cplusplus)
-#define FA__RETURN_NUMBER(call, message)                       \
-    auto fa__result = call;                                    \
-    FA__REQUIRE((decltype(fa__result))0.5f > 0.0f, message);   \
-    return fa__result
-#else
-#define FA__RETURN_NUMBER(call, message) return call
-#endif
-/* Around code that calls hooks: between these two such warnings are errors. A hook that does not exist, that takes another type of
- * arguments, or that may write the user's struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK
- * that is called for both host and device, and leaves it out for the device. (20013 and 20015 are those that are constexpr. Of a file that is none
- * of CUDA nvcc only calls the host's compiler.) */
-#if defined(__NVCC__) && defined(__CUDACC__)
-#define FA__STRICT_BEGIN                                                                                \
-    _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20013")         \
-        _Pragma("nv_diag_error 20014") _Pragma("nv_diag_error 20015")
-#define FA__STRICT_END _Pragma("nv_diagnostic pop")
-#elif defined(__cplusplus)
-#define FA__STRICT_BEGIN
-#define FA__STRICT_END
-#else
-#if defined(__clang__)
-#define FA__STRICT_QUALIFIERS /* in -Wincompatible-pointer-types */
-#else
-#define FA__STRICT_QUALIFIERS _Pragma("GCC diagnostic error \"-Wdiscarded-qualifiers\"")
-#endif
-#define FA__STRICT_BEGIN                                                \
-    _Pragma("GCC diagnostic push")                                      \
-    _Pragma("GCC diagnostic error \"-Wincompatible-pointer-types\"")    \
-    _Pragma("GCC diagnostic error \"-Wint-conversion\"")                \
-    _Pragma("GCC diagnostic error \"-Wimplicit-function-declaration\"") FA__STRICT_QUALIFIERS
-#define FA__STRICT_END _Pragma("GCC diagnostic pop")
-#endif
-/* Whether sm_90 or sm_90a is among nvcc's targets. (Only the compilation for the device knows which of the two.) */
-#if defined(__CUDA_ARCH_LIST__)
-#define FA__COMPILES_90 FA__ANY_900(__CUDA_ARCH_LIST__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-#define FA__ANY_900(...) FA__ANY_900_(__VA_ARGS__)
-#define FA__ANY_900_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, ...)                                                           \
-    ((a) == 900 || (b) == 900 || (c) == 900 || (d) == 900 || (e) == 900 || (f) == 900 || (g) == 900 || (h) == 900 || (i) == 900 || \
-     (j) == 900 || (k) == 900 || (l) == 900 || (m) == 900 || (n) == 900 || (o) == 900)
-#else
-#define FA__COMPILES_90 0
-#endif
 #define FA__ERROR_BYTES 512
-/* What a shipped hook needs to be set, as bits of fa__instance.needs. FA__SHIPPED_NEEDS(hook) gives them, and 0 for a
- * user's hook: pasted to FA__NEEDS_, a shipped name expands to two arguments, of which the second is taken. */
-#define FA__NEED_PREFIX 1
-#define FA__NEED_DOCUMENT 2
-#define FA__NEED_ALIBI 4
-#define FA__NEED_SOFTCAP 8
-#define FA__NEED_BIAS 16
-#define FA__NEED_KEY_BIAS 32
-#define FA__WITH_CAUSAL 64 /* not an argument: the mask is also causal */
-#define FA__NEED_SPAN 128
-#define FA__NEEDS_fa_prefix ~, FA__NEED_PREFIX
-#define FA__NEEDS_fa_document ~, FA__NEED_DOCUMENT
-#define FA__NEEDS_fa_causal_document ~, (FA__NEED_DOCUMENT | FA__WITH_CAUSAL)
-#define FA__NEEDS_fa_span ~, FA__NEED_SPAN
-#define FA__NEEDS_fa_alibi ~, FA__NEED_ALIBI
-#define FA__NEEDS_fa_softcap ~, FA__NEED_SOFTCAP
-#define FA__NEEDS_fa_bias ~, FA__NEED_BIAS
-#define FA__NEEDS_fa_key_bias ~, FA__NEED_KEY_BIAS
-#define FA__SECOND_(a, b, ...) b
-#define FA__SECOND(...) FA__SECOND_(__VA_ARGS__)
-#define FA__SHIPPED_NEEDS(hook) FA__SECOND(FA__CAT(FA__NEEDS_, hook), 0, ~)
-/* In the same way: whether a mask is known to be a band, whose tiles are classified without reading memory: 1 if each
- * row has a last visible key, 2 if it has a first one, too; else 0. */
-#define FA__BAND_fa_causal ~, 1
-#define FA__BAND_fa_causal_top_left ~, 1
-#define FA__BAND_fa_sliding_window ~, 2
-#define FA__IS_BAND(mask) FA__SECOND(FA__CAT(FA__BAND_, mask), 0, ~)
-/* 1 if a hook is defined as nothing, else 0. */
-#define FA__NOTHING_IS ~, 1
-#define FA__IS_NOTHING(hook) FA__SECOND(FA__CAT3(FA__NOTHING, hook, _IS), 0, ~)
-/* The same of a type, which need not begin with a name: FA__IS_NO_TYPE(FA__NO_TYPE type (), 0, ~). */
-#define FA__NO_TYPE() ~, 1
-#define FA__IS_NO_TYPE(...) FA__SECOND(__VA_ARGS__)
-/* At the beginning of a function: its additions are done in the order written, whatever flags clang was given (fast-math). */
-#if defined(__clang__) && !defined(__CUDACC__)
-#define FA__IN_ORDER _Pragma("clang fp reassociate(off)")
-#else
-#define FA__IN_ORDER
-#endif
-/* Whether code for that compute capability, 89 for 8.9, is made for devices whose blocks have 99 KB of shared memory.
- * (sm_87 has 163 KB, but its code, too, takes only what fits in 99.) */
-#define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
-/* Whether it is made for devices whose blocks have 227 KB. */
-#define FA__AMPLE_SHARED(capability) ((capability) >= 90 && (capability) < 120)
-/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or an
- * unsigned one (64U), which would make the numbers that it meets unsigned, too. */
-#define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0) || -1 - (x + 0) > 0)
-#define FA__AS_A_NUMBER "in parentheses if it is an expression, without a suffix" /* how to write others */
 /* One buffer per thread for the whole program: a weak definition in every file. The linker merges these; across shared
  * libraries, even those that hide their symbols, the loader does. */
 #if defined(__cplusplus)
@@ -331,7 +210,9 @@ typedef struct fa_matrix {
     int64_t stride_row; /**< elements from one row to the next */
 } fa_matrix;
 
-/** A contiguous (rows, cols) matrix. */
+/** A contiguous (rows, cols) matrix.
+ *  @param data element (0, 0)
+ *  @param cols elements of a row, and from one row to the next */
 static inline FA_UNUSED fa_matrix fa_matrix_of(const void *data, int64_t cols) {
     fa_matrix m;
     m.data = (void *)(uintptr_t)data;
@@ -354,8 +235,8 @@ typedef struct fa_attention_args {
     int heads_kv;   /**< key and value heads: heads (MHA), fewer (GQA) or 1 (MQA) */
     int seqlen_q;   /**< queries per sequence: 0 to 2^31 - 1024 */
     int seqlen_k;   /**< keys per sequence: 0 to 2^31 - 1024 */
-    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in magnitude, of either sign (half types on a GPU take most as 1e-25 to 2e8:
-                         doc/numerics.md); 0 means 1/sqrt(FA_HEAD_DIM) */
+    float scale;    /**< multiplies q.k: 1e-30 to 1e30 in magnitude, of either sign (half types on a GPU clamp it to 1e-25 to 2e8,
+                         unless a score hook sees the scores: doc/numerics.md); 0 means 1/sqrt(FA_HEAD_DIM) */
     int window_left;  /**< fa_sliding_window: keys before the query's own position; negative: unbounded */
     int window_right; /**< fa_sliding_window: keys after it; negative: unbounded */
     float softcap;    /**< fa_softcap: the cap, from 1e-30 to 1e8 */
@@ -372,7 +253,7 @@ typedef struct fa_attention_args {
     const int *span_end;       /**< fa_span: (batch, seqlen_q), the key after the last one that it sees; from seqlen_k on: as seqlen_k */
     const void *user;          /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;           /**< optional: NAME_workspace() bytes, aligned to 16, that no other call uses at the same time; only changes the time */
-    size_t workspace_bytes;
+    size_t workspace_bytes;    /**< bytes of it: NAME_workspace() or more */
     int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_attention_args;
@@ -398,8 +279,8 @@ typedef struct fa_plan {
     size_t workspace_bytes; /**< what NAME_workspace() says */
     int64_t tiles_total;    /**< tiles of the score matrix, over batch and heads */
     int64_t tiles_visited;  /**< tiles that are computed: all with a visible element; for combined masks
-                               (fa_causal_document combines causal and document) perhaps also those that neither part alone
-                               leaves empty, and for your own mask those that it does not call empty */
+                               (fa_causal_document combines causal and document) also those that are empty
+                               only because of both parts together, and for your own mask those that it does not call empty */
     int64_t tiles_masked;   /**< visited tiles where the mask is applied element by element: not those that only reach beyond the last key */
     int64_t tiles_skipped;  /**< total minus visited */
 } fa_plan;

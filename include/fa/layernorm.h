@@ -51,7 +51,7 @@
  * and for rows that are longer than a block can hold.
  *
  * On a GPU they launch and return: they neither allocate nor synchronise, and may be captured in a graph. On the CPU
- * they return when the result is written, and take up to 300 KB of the caller's stack. Results are the same every time, and with any number of threads: there are no
+ * they return when the result is written, and take up to 300 KB of the caller's stack (480 KB without optimisation). Results are the same every time, and with any number of threads: there are no
  * atomics. A row's results do not depend on other rows. Sums over rows are added in an order that depends on their
  * number, on the device, on which matrices are given, and on how they are aligned.
  *
@@ -92,7 +92,7 @@ typedef struct fa_layernorm_args {
     void *d_gamma;        /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
     void *d_beta;         /**< (cols) FA_WEIGHT_DTYPE, written by the backward; NULL: not wanted */
     void *workspace;      /**< NAME_workspace() bytes at a multiple of 16, for the backward, that no other call uses meanwhile; NULL if that is 0 */
-    size_t workspace_bytes;
+    size_t workspace_bytes; /**< bytes of it: NAME_workspace() or more */
     int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_layernorm_args;

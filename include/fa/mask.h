@@ -180,9 +180,6 @@ FA_HOOK fa_range fa_prefix_queries(const void *user, fa_box box) {
 /** @} */
 
 /** @cond PRIVATE */
-FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
-    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
-}
 #include <fa/kernel/mask_document.h>
 #include <fa/kernel/mask_span.h>
 /** @endcond */
@@ -281,44 +278,31 @@ FA_HOOK fa_range fa_span_queries(const void *user, fa_box box) {
     }
 
 /** Defines the mask `name` that keeps what both a and b keep. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_AND(name, a, b) FA__MASK_AND(name, a, b) /* whose arguments may be macros */
-#define FA__MASK_AND(name, a, b)                                                               \
-    FA__STRICT_BEGIN                                                                           \
-    FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
-        return a##_keep(user, at) && b##_keep(user, at);                                       \
-    }                                                                                          \
-    FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
-        fa_tile_class of = a##_tile(user, box);                                                \
-        return of == FA_EMPTY ? of : fa__class_and(of, b##_tile(user, box));                   \
-    }                                                                                          \
-    FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
-        return fa__range_and(a##_keys(user, box), b##_keys(user, box));                        \
-    }                                                                                          \
-    FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
-        return fa__range_and(a##_queries(user, box), b##_queries(user, box));                  \
-    }                                                                                          \
-    FA__STRICT_END
-
+#define FA_MASK_AND(name, a, b) FA__MASK_OF_TWO(name, a, b, &&, FA_EMPTY, fa__class_and, fa__range_and)
 /** Defines the mask `name` that keeps what a or b keeps. Goes after FA_USER_ARGS, if there is one. */
-#define FA_MASK_OR(name, a, b) FA__MASK_OR(name, a, b) /* whose arguments may be macros */
-#define FA__MASK_OR(name, a, b)                                                                \
+#define FA_MASK_OR(name, a, b) FA__MASK_OF_TWO(name, a, b, ||, FA_FULL, fa__class_or, fa__range_or)
+/* `decides`: a class of a's that settles that of both. */
+#define FA__MASK_OF_TWO(name, a, b, join, decides, join_classes, join_ranges)                  \
     FA__STRICT_BEGIN                                                                           \
     FA_HOOK int name##_keep(const FA_USER_ARGS *user, fa_index at) {                           \
-        return a##_keep(user, at) || b##_keep(user, at);                                       \
+        return a##_keep(user, at) join b##_keep(user, at);                                     \
     }                                                                                          \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \
         fa_tile_class of = a##_tile(user, box);                                                \
-        return of == FA_FULL ? of : fa__class_or(of, b##_tile(user, box));                     \
+        return of == decides ? of : join_classes(of, b##_tile(user, box));                     \
     }                                                                                          \
     FA_HOOK fa_range name##_keys(const FA_USER_ARGS *user, fa_box box) {                       \
-        return fa__range_or(a##_keys(user, box), b##_keys(user, box));                         \
+        return join_ranges(a##_keys(user, box), b##_keys(user, box));                          \
     }                                                                                          \
     FA_HOOK fa_range name##_queries(const FA_USER_ARGS *user, fa_box box) {                    \
-        return fa__range_or(a##_queries(user, box), b##_queries(user, box));                   \
+        return join_ranges(a##_queries(user, box), b##_queries(user, box));                    \
     }                                                                                          \
     FA__STRICT_END
 
 /** @cond PRIVATE */
+FA_HOOK fa_tile_class fa__class_and(fa_tile_class a, fa_tile_class b) {
+    return a == FA_EMPTY || b == FA_EMPTY ? FA_EMPTY : a == FA_FULL && b == FA_FULL ? FA_FULL : FA_PARTIAL;
+}
 FA_HOOK fa_tile_class fa__class_or(fa_tile_class a, fa_tile_class b) {
     return a == FA_FULL || b == FA_FULL ? FA_FULL : a == FA_EMPTY && b == FA_EMPTY ? FA_EMPTY : FA_PARTIAL;
 }

@@ -80,7 +80,7 @@ FA_HOOK float fa_exp2(float x) {
 #endif
 }
 
-/** e to the power of x: within 3 + 2 |x| ulp, since x is multiplied first; 0 below -87.4, and on the CPU below -87. */
+/** e to the power of x: within 3 + 2 |x| ulp, since x is multiplied first; 0 below -87.4, and on the CPU below -86.99. */
 FA_HOOK float fa_exp(float x) { return fa_exp2(FA__LOG2_E * x); }
 
 /** The natural logarithm: within 2 ulp, on GPUs 5, and there from 0.5 to 2 within 2e-7 absolutely; of 0 -infinity, of numbers below it NaN. */
@@ -114,7 +114,7 @@ FA_HOOK float fa_tanh(float x) { return fa__tanh_accurate(x); }
 /** The same for results that become half types: on GPUs one instruction, within 2^-11 of the result; elsewhere fa_tanh(). */
 FA_HOOK float fa_tanh_approximate(float x) { return fa__tanh(x, FA_BF16); }
 
-/** 1 / (1 + exp(-x)): within 5 + 2 |x| ulp, also where the result is small; 0 below -87.4, and on the CPU below -87. */
+/** 1 / (1 + exp(-x)): within 5 + 2 |x| ulp, also where the result is small; 0 below -87.4, and on the CPU below -86.99. */
 FA_HOOK float fa_sigmoid(float x) {
 #if defined(__CUDA_ARCH__)
     return fa__reciprocal(1.0f + fa__exp2(-FA__LOG2_E * x));

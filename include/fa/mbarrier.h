@@ -34,7 +34,7 @@
  * No parameters: a plain header. Without nvcc it has no functions; kernels that use it run on compute capability 9.0 and
  * newer. What a thread does before its arrival is ordered before what another thread does after its wait, but what it has read
  * not before what the copy engine then writes: threads that have read a tile themselves (ldmatrix, NAME_at()), and not only by
- * products, call fa_sm90_proxy_fence() before they arrive.
+ * products, call fa_mbarrier_proxy_fence() before they arrive.
  *
  * Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
  */
@@ -72,6 +72,10 @@ static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_expect(fa_mbarrier 
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_wait(const fa_mbarrier *barrier, int parity) {
     fa_sm90_mbarrier_wait(fa_mbarrier_address(barrier), parity);
 }
+
+/** Orders what the caller has read from shared memory before what the copy engine writes there after the caller's next arrival, and what
+ *  it has written there before what the engine and wgmma read (PTX ISA, fence.proxy.async). */
+static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_proxy_fence(void) { fa_sm90_proxy_fence(); }
 #endif
 
 #endif

@@ -58,10 +58,10 @@
  * |-------------|----------|-----------------|---------|
  * | FA_NAME     | yes      |                 | prefix of what is generated |
  * | FA_DTYPE    | yes      |                 | FA_F16, FA_BF16; FA_TF32: one tf32 product (attention makes halves of its own); FA_F32: fp32-accurate, three tf32 products |
- * | FA_M        | yes      |                 | rows of C; on GPUs a multiple of 16 for each warp; with FA_ARCH 90, 16 |
+ * | FA_M        | yes      |                 | rows of C; on GPUs a multiple of 16 * FA_WARPS; with FA_ARCH 90, 16 * FA_WARPS |
  * | FA_N        | yes      |                 | columns of C, a multiple of 8 (16 when it feeds another product, and with FA_ARCH 80, but for FA_OPERAND_BT of 4-byte types); with FA_ARCH 90, up to 256 |
  * | FA_K        | yes      |                 | length of the dot products, a multiple of 8 (on GPUs 16 with FA_FRAGMENT or FA_OPERAND_BT) |
- * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is a NAME_a, which NAME_pack() makes of an accumulator, and NAME_load_a() of a tile |
+ * | FA_A        | no       | FA_SHARED       | FA_SHARED: A is an FA_OPERAND_A tile; FA_FRAGMENT: A is a NAME_a, which NAME_pack() makes of an accumulator (on the CPU it refers to that: use it before the accumulator changes), and NAME_load_a() of a tile |
  * | FA_B        | no       | FA_OPERAND_B    | B's tile: FA_OPERAND_B (N x K) or FA_OPERAND_BT (K x N; on GPUs with FA_SHARED for FA_F16 and FA_BF16 only) |
  * | FA_WARPS    | no       | 4               | warps that share the product (GPU); with FA_ARCH 90 a multiple of 4 |
  * | FA_ARCH     | no       | by the compiler | FA_CPU, 80, or 90 (FA_F16 and FA_BF16) |

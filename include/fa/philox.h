@@ -30,7 +30,7 @@
 
 /** Four random words. */
 typedef struct fa_random4 {
-    uint32_t word[4];
+    uint32_t word[4]; /**< each from 0 to 2^32 - 1, all equally likely */
 } fa_random4;
 
 /** @cond PRIVATE */
@@ -78,8 +78,9 @@ FA_HOOK int fa_dropout_keeps(uint32_t word, uint64_t threshold) { return word >=
 
 /** The dropout of a call. */
 typedef struct fa_dropout {
-    uint64_t seed, offset, threshold;
-    float scale; /**< the factor of elements that are kept */
+    uint64_t seed, offset; /**< the key, and the counter of the first four elements */
+    uint64_t threshold;    /**< words below it drop their elements: 0 (none) to 2^32 (all) */
+    float scale;           /**< the factor of elements that are kept */
 } fa_dropout;
 
 /** Dropout with a probability from 0 to 1; values outside that range, and NaN, are not checked here (the companions refuse them). */

@@ -84,7 +84,7 @@ typedef struct fa_rope_args {
     fa_tensor d_q;        /**< (batch, heads, seqlen, head_dim) FA_DTYPE: the gradient of q_out becomes that of q in the backward */
     fa_tensor d_k;        /**< (batch, heads_kv, seqlen, head_dim) FA_DTYPE: likewise of k; data NULL: there is none */
     void *workspace;      /**< not needed, and not read */
-    size_t workspace_bytes;
+    size_t workspace_bytes; /**< likewise */
     int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_rope_args;
@@ -325,15 +325,8 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_rope_args *a, int backward,
     return FA__ROWS(__run)(&p, 0, 1, a->threads, stream);
 }
 
-/** q and k, rotated by the angles of their positions, written to q_out and k_out. */
-FA_API fa_status FA__ROWS(_forward)(const fa_rope_args *args, fa_stream stream) { return FA__ROWS(__call)(args, 0, stream); }
-/** The gradients of q_out and k_out, d_q and d_k, become those of q and k: rotated back, in place. */
-FA_API fa_status FA__ROWS(_backward)(const fa_rope_args *args, fa_stream stream) { return FA__ROWS(__call)(args, 1, stream); }
-/** Bytes of workspace that either needs with these arguments: 0. */
-FA_API size_t FA__ROWS(_workspace)(const fa_rope_args *args) {
-    (void)args;
-    return 0;
-}
+#define FA__ARGS fa_rope_args
+#include <fa/kernel/rows_calls.h>
 
 #undef FA__PARAMS
 #include <fa/arch/unbind.h>

@@ -62,7 +62,8 @@
  *     NAME_dropout(x, view, piece, drawn)    makes dropped elements 0, and scales the others
  *     NAME_add_at(x, view, piece, col, value)   adds to the element of a column, in the thread that has it
  *     NAME_late(element)                     an element as a float; its load is waited for only here
- *     NAME_stream(view)                      later stores bypass the caches: for a large result that is not read again soon (CPU)
+ *     NAME_stream(view)                      later stores bypass the caches: for a large result that is not read again soon (CPU; a thread that
+ *                                            reads it must have waited by a lock or a join, not for a plain flag)
  *
  * and, for rows that are needed more than once,
  *
@@ -184,6 +185,10 @@ typedef struct FA__ROW(_view) {
     int stream;          /* results bypass the caches (CPU); `policy` is set (GPU) */
     uint64_t policy;     /* of what is read: to stay in the L2 cache, or to leave it first (GPU) */
     int thread, threads; /* which of how many */
+#if defined(FA__PACKED)
+    int each, own; /* elements of a thread, and of this one: the last ones have fewer */
+    int phase;     /* fa_team */
+#endif
 } FA__ROW(_view);
 
 #include FA__LAYER(row)

@@ -42,7 +42,8 @@
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *
  * Generates NAME_ROWS, NAME_COLS, NAME_state, NAME_init(), NAME_update(), NAME_merge(), NAME_finish() and NAME_AT(row, column),
- * the index of an element in the array: in the product's layout on GPUs, column-major on the CPU, whose vectors run over rows.
+ * the index of an element in the array: on GPUs in the product's layout, or with FA_ROWS and FA_COLS row-major, on the CPU column-major, since its vectors run
+ * over rows.
  * NAME_update() consists of, in this order, NAME_exceeds(); NAME_raise(); NAME_fade(); NAME_weigh(). On GPUs, whose
  * exponential takes any number and becomes infinite where it overflows, there is NAME_weigh_columns(), too, and after NAME_begin() or NAME_raise_by() weights may
  * be computed before the maximum is looked for: by NAME_weigh(), after which NAME_behind() is asked; or, with
@@ -133,7 +134,11 @@ enum { FA__SM(_ROWS) = FA_ROWS, FA__SM(_COLS) = FA_COLS };
 /* Independent chains of a row's reduction: with few rows, a single chain waits for its own latency. */
 enum { FA__SM(_CHAINS) = FA_ROWS >= FA__CHAINS || FA_COLS < FA__CHAINS ? 1 : FA__CHAINS / FA_ROWS };
 
+#if FA__ARCH == 90 && !defined(FA_M) /* of no product, which has two rows and pairs of columns */
+FA__FN int FA__SM(_AT)(int row, int col) { return row * FA_COLS + col; }
+#else
 FA__FN int FA__SM(_AT)(int row, int col) { return FA__AT(row, col, FA_ROWS, FA_COLS); }
+#endif
 
 #define FA__ANY_SCORE (-2147483647 - 1)
 

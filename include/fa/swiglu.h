@@ -70,7 +70,7 @@ typedef struct fa_swiglu_args {
     fa_matrix d_up;   /**< (rows, cols) FA_DTYPE, written by the backward */
     const void *user; /**< host pointer to an FA_USER_ARGS, copied by the call; required when FA_USER_ARGS is defined */
     void *workspace;  /**< not needed, and not read */
-    size_t workspace_bytes;
+    size_t workspace_bytes; /**< likewise */
     int threads; /**< CPU: threads to use (more than 1,024 are taken for 1,024); 0: those of the environment variable FA_THREADS, or else as many cores as
                       there is work for. Never changes the result. */
 } fa_swiglu_args;
@@ -109,7 +109,7 @@ typedef struct FA__PARAMS {
     fa_matrix d_y, d_gate, d_up;
     FA__USER_BYTES
 } FA__PARAMS;
-FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large for a kernel's parameters (4 KB in all): pass a pointer inside it");
+FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: with the library's own parameters, some 0.3 KB, it may have 4 KB: pass a pointer inside it");
 
 FA__REQUIRE(FA__IS_ONE_OF(FA_ACTIVATION, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, )) &&
                 FA__IS_ONE_OF(FA__CAT(FA_ACTIVATION, _grad), FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, )),
@@ -166,21 +166,11 @@ static FA_UNUSED fa_status FA__ROWS(__call)(const fa_swiglu_args *a, int backwar
     return FA__ROWS(__run)(&p, backward, aligned, a->threads, stream);
 }
 
-/** activation(gate) up, written to y. */
-FA_API fa_status FA__ROWS(_forward)(const fa_swiglu_args *args, fa_stream stream) { return FA__ROWS(__call)(args, 0, stream); }
-/** The gradients d_gate and d_up of the loss, from gate, up and d_y (the gradient of y). */
-FA_API fa_status FA__ROWS(_backward)(const fa_swiglu_args *args, fa_stream stream) { return FA__ROWS(__call)(args, 1, stream); }
-/** Bytes of workspace that either needs with these arguments: 0. */
-FA_API size_t FA__ROWS(_workspace)(const fa_swiglu_args *args) {
-    (void)args;
-    return 0;
-}
+#define FA__ARGS fa_swiglu_args
+#include <fa/kernel/rows_calls.h>
 
 #undef FA__PARAMS
-#undef FA__HAS_USER
-#undef FA__USER
-#undef FA__USER_TYPE
-#undef FA__USER_BYTES
+#include <fa/kernel/user_end.h>
 #include <fa/arch/unbind.h>
 FA__STRICT_END
 #endif

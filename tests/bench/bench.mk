@@ -78,13 +78,13 @@ BENCH_CPU ?= $(call bench_grid,fp32 bf16 fp16)
 BENCH_GPU ?= $(call bench_grid,bf16 fp16 fp32 tf32)
 bench_cpu_so = $(BENCH_CPU:%=$(BUILD)/bench/cpu/%.so)
 bench_gpu_so = $(BENCH_GPU:%=$(BUILD)/bench/gpu/%.so)
-bench_headers := $(shell find $(INCLUDE)/fa -name '*.h')
+bench_headers := $(shell find $(FA_INCLUDE)/fa -name '*.h')
 # What needs nvcc says so where there is none.
 bench_nvcc = $(or $(NVCC),$(error bench: the GPU's part needs nvcc, on PATH or as NVCC=...))
 
 # What instances and programs were compiled with.
-bench_with_cpu = $(CC) $(CFLAGS) -I$(INCLUDE) $(BENCH_FLAGS)
-bench_with_gpu = $(NVCC) $(BENCH_NVCCFLAGS) $(BENCH_ARCH) -I$(INCLUDE) $(BENCH_FLAGS)
+bench_with_cpu = $(CC) $(CFLAGS) -I$(FA_INCLUDE) $(BENCH_FLAGS)
+bench_with_gpu = $(NVCC) $(BENCH_NVCCFLAGS) $(BENCH_ARCH) -I$(FA_INCLUDE) $(BENCH_FLAGS)
 $(BUILD)/bench/with-%: FORCE
 	$(call note,$(bench_with_$*))
 
@@ -100,21 +100,21 @@ $(BUILD)/bench/plot: tests/bench/plot.c
 $(BUILD)/bench/cpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(INCLUDE) $(call bench_flags,$*) \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(FA_INCLUDE) $(call bench_flags,$*) \
 	    -fPIC -x c -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
 $(BUILD)/bench/gpu/%.so: tests/bench/instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(FA_INCLUDE) \
 	    $(call bench_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/rows-cpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BUILD)/bench/measure $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
-	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(INCLUDE) $(call bench_rows_flags,$*) \
+	@$(BUILD)/bench/measure $(@:.so=.compile) $(CC) $(CFLAGS) -I$(FA_INCLUDE) $(call bench_rows_flags,$*) \
 	    -fPIC -x c -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(CC) $(CFLAGS) -shared $(@:.so=.o) -o $@ -lm -pthread
 
@@ -124,24 +124,24 @@ $(BUILD)/bench/rows-gpu/%.so: tests/bench/rows_instance.cu $(bench_headers) $(BU
 	@mkdir -p $(@D)
 	@echo "  instance $(@:$(BUILD)/bench/%.so=%)"
 	@$(BUILD)/bench/measure --alone $(BUILD)/bench/lock $(@:.so=.compile) $(bench_nvcc) $(BENCH_NVCCFLAGS) $(bench_split) \
-	    $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(INCLUDE) $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
+	    $(call gpu_code,$(BENCH_ARCH)) -Xptxas -v -I$(FA_INCLUDE) $(call bench_rows_flags,$*) -Xcompiler -fPIC -x cu -c tests/bench/rows_instance.cu -o $(@:.so=.o)
 	@$(NVCC) -shared $(call gpu_code,$(BENCH_ARCH)) $(@:.so=.o) -o $@
 
 $(BUILD)/bench/rows-cpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h $(bench_headers) $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(WARNINGS) -I$(INCLUDE) -x c $< -o $@ -lm -ldl -pthread
+	$(CC) $(CFLAGS) $(WARNINGS) -I$(FA_INCLUDE) -x c $< -o $@ -lm -ldl -pthread
 
 $(BUILD)/bench/rows-gpu/rows: tests/bench/rows.cu tests/bench/rows_kernels.h tests/bench/bench.h $(bench_headers) $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
-	$(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl
+	$(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(FA_INCLUDE) -x cu $< -o $@ -ldl
 
 $(BUILD)/bench/bench-cpu: tests/bench/bench.cu tests/bench/bench.h tests/bench/peak.h $(bench_headers) $(BUILD)/bench/with-cpu
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(WARNINGS) -I$(INCLUDE) -x c $< -o $@ -lm -ldl -pthread
+	$(CC) $(CFLAGS) $(WARNINGS) -I$(FA_INCLUDE) -x c $< -o $@ -lm -ldl -pthread
 
 $(BUILD)/bench/bench-gpu: tests/bench/bench.cu tests/bench/bench.h $(bench_headers) $(BUILD)/bench/with-gpu
 	@mkdir -p $(@D)
-	$(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(INCLUDE) -x cu $< -o $@ -ldl -lpthread
+	$(bench_nvcc) $(BENCH_NVCCFLAGS) $(call gpu_code,$(BENCH_ARCH)) -I$(FA_INCLUDE) -x cu $< -o $@ -ldl -lpthread
 
 .PHONY: bench bench-build bench-cpu bench-gpu bench-compare bench-clean-results
 .PHONY: bench-rows-cpu bench-rows-gpu bench-rows-compare
@@ -149,6 +149,7 @@ ifneq ($(filter bench%,$(MAKECMDGOALS)),)
 ifneq ($(bench_unknown),)
 $(error bench: no such kernel as $(bench_unknown) in BENCH=$(BENCH): there are attention $(bench_kernels))
 endif
+$(foreach name,BENCH BENCH_CPU BENCH_DIMS,$(if $(strip $($(name))),,$(error bench: $(name) is empty: leave it out, or name what is to be timed)))
 ifeq ($(filter default full,$(GRID)),)
 $(error bench: GRID is '$(GRID)': default or full is needed)
 endif

@@ -1,11 +1,11 @@
 # tap.sh: TAP for the scripts; sourced by tests/*_test.sh, which end with tap_end.
-# Sets root, INCLUDE, CC, work (a directory that goes away), CLANG, CXX and NVCC ("" where not found).
+# Sets root, FA_INCLUDE, CC, work (a directory that goes away), CLANG, CXX and NVCC ("" where not found).
 # What compilers say is looked for in English.
 LC_ALL=C && export LC_ALL
 # Lists of files are split at blanks.
 case ${TMPDIR:-/tmp} in *[!a-zA-Z0-9/._+-]*) TMPDIR=/tmp && export TMPDIR ;; esac
 root=$(cd "$(dirname "$0")/.." && pwd)
-INCLUDE=$(cd "$root" && cd "${INCLUDE:-include}" && pwd)
+FA_INCLUDE=$(cd "$root" && cd "${FA_INCLUDE:-include}" && pwd)
 CC=${CC:-cc}
 CXX=${CXX:-$(command -v c++ || command -v g++)}
 CLANG=$(command -v clang)

@@ -403,6 +403,13 @@ static void fails(problem *p, fa_status status, const char *first, const char *s
     tap_ok(got == status && planned == status && named && untouched, "error: %s", got == FA_OK ? first : message);
     problem_delete(p);
 }
+/* Or it must succeed, since what is not in order is not read. */
+static void passes(problem *p, const char *what) {
+    fa_plan plan;
+    const fa_status status = p->of.forward(&p->args, 0), planned = p->of.plan(&p->args, &plan);
+    tap_ok(status == FA_OK && planned == FA_OK, "%s: %s: %s, %s_plan: %s", p->of.name, what, fa_status_string(status), p->of.name, fa_status_string(planned));
+    problem_delete(p);
+}
 
 static void *off_by(void *data, int bytes) { return (char *)data + bytes; }
 
@@ -461,17 +468,17 @@ static void errors(void) {
     }
     p = fresh(&plain, &s), p.args.o.stride_batch = 0, fails(&p, argument, "o.stride_batch is 0", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = 0, fails(&p, argument, "o.stride_head is 0", "written over");
-    p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data, fails(&p, argument, "lse and o.data are both", "two arrays");
-    p = fresh(&plain, &s), p.args.seqlen_k = 0, p.args.lse = (float *)p.args.o.data + 1, fails(&p, argument, "o, at", "share memory");
-    p = fresh(&plain, &s), p.args.lse = (float *)p.args.q.data, fails(&p, argument, "lse and q.data are both", "memory of its own");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.o.data, fails(&p, argument, "lse, at ", "two arrays");
+    p = fresh(&plain, &s), p.args.seqlen_k = 0, p.args.lse = (float *)p.args.o.data + 1, fails(&p, argument, "lse, at ", "share memory");
+    p = fresh(&plain, &s), p.args.lse = (float *)p.args.q.data, fails(&p, argument, "q, at ", "has a place in lse");
     p = fresh(&plain, &s), p.args.o.stride_seq = 8, fails(&p, argument, "o.stride_seq is 8", "written over");
     p = fresh(&plain, &s), p.args.o.stride_head = p.args.o.stride_seq = 16, fails(&p, argument, "the strides of o are", "16 (head, 4) and 16 (seq, 5): rows of 16 elements would be written over");
     shape cube = shape_plain(2, 2, 2, 2, 2);
     p = fresh(&plain, &cube), p.args.o.stride_batch = 2016, p.args.o.stride_head = 2000, p.args.o.stride_seq = 16; /* one batch is a head and a row */
     fails(&p, argument, "the strides of o are 2016 (batch, of which there are 2), 2000 (head, 2) and 16 (seq, 2)", "written over");
-    p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "o.data and q.data are both", "memory of its own");
-    p = fresh(&plain, &s), p.args.o.data = p.args.k.data, fails(&p, argument, "o.data and k.data are both", "memory of its own");
-    p = fresh(&plain, &s), p.args.o.data = p.args.v.data, fails(&p, argument, "o.data and v.data are both", "memory of its own");
+    p = fresh(&plain, &s), p.args.o.data = p.args.q.data, fails(&p, argument, "q, at ", "has a place in o");
+    p = fresh(&plain, &s), p.args.o.data = p.args.k.data, fails(&p, argument, "k, at ", "has a place in o");
+    p = fresh(&plain, &s), p.args.o.data = p.args.v.data, fails(&p, argument, "v, at ", "has a place in o");
 
     p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_seq, fails(&p, argument, "q, at ", "has a place in o");
     p = fresh(&plain, &s), p.args.o.data = (float *)p.args.q.data + p.args.q.stride_head - 4, fails(&p, argument, "q, at ", "has a place in o");
@@ -521,6 +528,10 @@ static void errors(void) {
     p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = INT64_MAX, fails(&p, argument, "key_bias_stride_batch is 9223372036854775807", "2^48 elements");
     p = fresh(&key_bias, &s), p.args.key_bias_stride_head = INT64_MAX, fails(&p, argument, "key_bias_stride_head is 9223372036854775807", "2^48 elements");
     p = fresh(&key_bias, &s), p.args.key_bias = NULL, fails(&p, argument, "key_bias is NULL", "floats");
+    const shape single = shape_plain(1, 2, 2, 3, 4);
+    p = fresh(&bias, &single), p.args.bias_stride_batch = p.args.q.stride_batch = -1, passes(&p, "strides of a batch of 1");
+    p = fresh(&bias, &s), p.args.batch = 0, p.args.lse = (float *)off_by(p.args.lse, 1), p.args.bias = (const char *)p.args.bias + 1, passes(&p, "misaligned arrays, batch 0");
+    p = fresh(&bias, &s), p.args.seqlen_k = 0, p.args.bias = (const char *)p.args.bias + 1, passes(&p, "a misaligned bias without keys");
     p = fresh(&key_bias, &s), p.args.key_bias_stride_batch = -1, fails(&p, argument, "key_bias_stride_batch is -1", "not negative");
     p = fresh(&key_bias, &s), p.args.key_bias_stride_head = -1, fails(&p, argument, "key_bias_stride_head is -1", "not negative");
     p = fresh(&user, &s), p.args.user = NULL, fails(&p, argument, "user is NULL", "FA_USER_ARGS");
@@ -920,7 +931,10 @@ static void added_scores(const instance *of) {
         /* Where q is 0 all rows of a head are alike: too few to measure an error by. A key that outweighs the others and comes early
          * is rounded with each of the hundreds after it: at random, 1e-6 of values up to 4, of which 2e-6 are allowed. Rounding what
          * is added, at 100, would be 5e-6. 1e-4: 13 units of the last place of what is added. */
-        wrong += !agrees_up_to(&p, 8 * number_half_ulp(4, FA_F32), n < EXACT ? 1e-4 : 0, of->dtype == FA_F32 ? unlimited : halves, &worst);
+        /* Where q is not 0 the largest error is that of a few rows in which two keys weigh alike: o is off by up to a quarter of the difference of their
+         * values for what their scores are off by. With other roundings others are the largest: of 600 times, one was off by 2.4 times the unfused one. */
+        const double least = 8 * number_half_ulp(4, FA_F32), alike = n < EXACT || n % 2 ? 0 : 2 * number_half_ulp(added, FA_F32);
+        wrong += !agrees_up_to(&p, fmax(least, alike), n < EXACT ? 1e-4 : 0, of->dtype == FA_F32 ? unlimited : halves, &worst);
         problem_delete(&p);
     }
     tap_ok(!wrong, "%s: what is added to scores of any scale, on both sides of the diagonal: largest error %.2f of the allowed (%d wrong)",

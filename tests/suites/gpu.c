@@ -309,12 +309,14 @@ static void workspaces(const instance *of) {
     p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 8;
     status = of->forward(&p.args, 0);
     tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 16"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
-    p.args.workspace = p.args.o.data;
-    status = of->forward(&p.args, 0);
-    tap_ok(status == FA_ERROR_ARGUMENT && strstr(fa_last_error(), "has a place in o"), "%s: so is one in o: %s", of->name, fa_last_error());
-    p.args.workspace = p.args.lse; /* aligned to 16 bytes */
-    status = of->forward(&p.args, 0);
-    tap_ok(status == FA_ERROR_ARGUMENT && strstr(fa_last_error(), "has a place in lse"), "%s: so is one in lse: %s", of->name, fa_last_error());
+    void *const taken[] = {p.args.o.data, p.args.lse, p.args.v.data, (void *)((uintptr_t)p.args.document_k / 16 * 16)}; /* lse is aligned to 16 bytes */
+    static const char *const said[] = {"workspace, at 0x", "workspace, at 0x", "v, at 0x", "document_k, at 0x"}, *const where[] = {"and o, at", "and lse, at", "in workspace", "in workspace"};
+    for (int i = 0; i < 4; i++) {
+        p.args.workspace = taken[i];
+        status = of->forward(&p.args, 0);
+        tap_ok(status == FA_ERROR_ARGUMENT && strstr(fa_last_error(), said[i]) && strstr(fa_last_error(), where[i]), "%s: so is one in other memory: %s", of->name,
+               fa_last_error());
+    }
     problem_delete(&p);
 }
 #endif

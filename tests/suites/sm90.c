@@ -44,6 +44,7 @@ static void wait(void) { memory_finish(MEMORY_DEVICE); }
             fa_mbarrier_wait(&landed, phase);                                                                          \
             for (int i = (int)threadIdx.x; i < ROWS * COLS; i += 64)                                                   \
                 out[phase * ROWS * COLS + i] = *name##_at(tile, i / COLS, i % COLS);                                   \
+            fa_mbarrier_proxy_fence();                                                                                 \
             __syncthreads();                                                                                           \
         }                                                                                                              \
         for (int i = (int)threadIdx.x; i < ROWS * COLS; i += 64) *name##_at(tile, i / COLS, i % COLS) ^= 1;            \
@@ -229,6 +230,7 @@ static __global__ void ring_kernel(const __grid_constant__ fa_tensor_map map, ui
         } else {
             fa_mbarrier_wait(&full[slot], round % 2);
             for (int i = thread; i < 16 * 64; i += RING_READERS) out[step * 16 * 64 + i] = *ring_at(&tile[slot], i / 64, i % 64);
+            fa_mbarrier_proxy_fence();
             fa_mbarrier_arrive(&empty[slot]);
         }
     }
@@ -248,6 +250,54 @@ static void rings(void) {
     memory_get(MEMORY_DEVICE, out, to, sizeof out);
     tap_ok(!memcmp(out, source, sizeof out), "a producer and its readers pass %d tiles through %d buffers", RING_STEPS, RING_SLOTS);
     memory_delete(MEMORY_DEVICE, data, sizeof source), memory_delete(MEMORY_DEVICE, to, sizeof out);
+}
+
+/* ---- online softmax of rows that are no product's: a thread has some of its own, in two tiles ---- */
+
+#define FA_NAME own_rows
+#define FA_ARCH 90
+#define FA_ROWS 3
+#define FA_COLS 5
+#define FA_OWNERS 1
+#include <fa/softmax.h>
+enum { OWN_ROWS_ALL = 32 * 3, OWN_ROWS_COLS = 2 * 5 };
+
+static __global__ void own_rows_kernel(const float *x, float *lse, int *places) {
+    own_rows_state state;
+    float s[15], alpha[3], inverse[3];
+    own_rows_init(&state);
+    x += threadIdx.x * 3 * OWN_ROWS_COLS, lse += threadIdx.x * 3;
+    for (int tile = 0; tile < 2; tile++) {
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 5; c++) s[own_rows_AT(r, c)] = x[r * OWN_ROWS_COLS + tile * 5 + c];
+        own_rows_update(&state, s, 1.44269504f, alpha);
+    }
+    own_rows_finish(&state, 1.0f, inverse, lse);
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 15; i++) places[i] = own_rows_AT(i / 5, i % 5);
+}
+
+static void softmax_of_own_rows(void) {
+    float x[OWN_ROWS_ALL * OWN_ROWS_COLS], lse[OWN_ROWS_ALL];
+    int places[15], seen = 0;
+    double worst = 0;
+    float *data = (float *)memory_new(MEMORY_DEVICE, sizeof x), *to = (float *)memory_new(MEMORY_DEVICE, sizeof lse);
+    int *at = (int *)memory_new(MEMORY_DEVICE, sizeof places);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (float)(5 * rng_normal(&random_numbers));
+    memory_put(MEMORY_DEVICE, data, x, sizeof x);
+    void *arguments[] = {&data, &to, &at};
+    launch((const void *)own_rows_kernel, 32, 0, arguments);
+    wait();
+    memory_get(MEMORY_DEVICE, lse, to, sizeof lse), memory_get(MEMORY_DEVICE, places, at, sizeof places);
+    for (int i = 0; i < 15; i++) seen |= places[i] >= 0 && places[i] < 15 ? 1 << places[i] : 0;
+    for (int row = 0; row < OWN_ROWS_ALL; row++) {
+        double sum = 0;
+        for (int c = 0; c < OWN_ROWS_COLS; c++) sum += exp((double)x[row * OWN_ROWS_COLS + c]);
+        const double off = fabs((double)lse[row] - log(sum));
+        worst = off <= worst ? worst : off; /* NaN remains */
+    }
+    tap_ok(seen == 0x7FFF && worst < 1e-5, "softmax of rows of 5 and 5 columns, three a thread: 15 places (%#x), lse off by %.2g", seen, worst);
+    memory_delete(MEMORY_DEVICE, data, sizeof x), memory_delete(MEMORY_DEVICE, to, sizeof lse), memory_delete(MEMORY_DEVICE, at, sizeof places);
 }
 
 /* ---- tiles by cp.async in the layout of wgmma: block pointers and gathers; negated; stored within bounds ---- */
@@ -673,6 +723,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof mapped_tiles / sizeof mapped_tiles[0]; i++) mapped(&mapped_tiles[i]);
     maps();
     rings();
+    softmax_of_own_rows();
     for (int i = 0; i < 5; i++) copies(0), copies(1);
     chains();
     composed();

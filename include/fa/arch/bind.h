@@ -19,6 +19,7 @@
  *
  * To add an architecture, add its case here, overriding what differs (doc/porting.md). */
 #include <fa/arch/math.h>
+#include <fa/arch/targets.h>
 
 #if defined(FA__BIND) /* by a template that has several */
 #define FA__ARCH FA__BIND

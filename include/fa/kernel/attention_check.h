@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include <fa/kernel/check.h>
+#include <fa/kernel/shipped.h>
 
 /** @cond PRIVATE */
 /* What an instance tells the checks about itself. */
@@ -18,14 +19,8 @@ typedef struct fa__instance {
     int has_user;
 } fa__instance;
 
-static inline FA_UNUSED fa_status fa__check_bias_stride(const fa__instance *of, const char *name, int64_t stride, int size) {
-    FA__CHECK(stride >= 0, "%s: %s is %lld: strides are not negative", of->name, name, (long long)stride);
-    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s is %lld: the last of %d would begin more than 2^48 elements behind the first",
-              of->name, name, (long long)stride, size);
-    return FA_OK;
-}
-
-FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attention_args *a) {
+/* `workspace`: the bytes of it that are written, if there is one. */
+FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attention_args *a, size_t workspace) {
     enum { FA__LONGEST = INT32_MAX - 1023 }; /* the end of the tile that holds the last one must be an int, too */
     fa_status status;
     FA__CHECK(a, "%s: args is NULL: point it to an fa_attention_args", of->name);
@@ -59,60 +54,43 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
         if ((status = fa__check_tensor(of->name, tensors[i].name, tensors[i].at, a->batch, tensors[i].heads, tensors[i].seqlen, tensors[i].row,
                                        of->element_bytes, 16, tensors[i].written)) != FA_OK)
             return status;
-    const struct {
-        const char *name;
-        const void *data;
-        unsigned needed; /* by which hook; 0: always */
-        int bytes;
-    } arrays[] = {{"lse", a->lse, 0, 4},
-                  {"alibi_slopes", a->alibi_slopes, FA__NEED_ALIBI, 4},
-                  {"bias", a->bias, FA__NEED_BIAS, of->element_bytes},
-                  {"key_bias", a->key_bias, FA__NEED_KEY_BIAS, 4},
-                  {"prefix", a->prefix, FA__NEED_PREFIX, 4},
-                  {"document_q", a->document_q, FA__NEED_DOCUMENT, 4},
-                  {"document_k", a->document_k, FA__NEED_DOCUMENT, 4},
-                  {"span_begin", a->span_begin, FA__NEED_SPAN, 4},
-                  {"span_end", a->span_end, FA__NEED_SPAN, 4}};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        if (arrays[i].needed && !(arrays[i].needed & of->needs)) continue;
-        FA__CHECK((uintptr_t)arrays[i].data % (uintptr_t)arrays[i].bytes == 0, "%s: %s is %p: it must be aligned to %d bytes", of->name, arrays[i].name,
-                  arrays[i].data, arrays[i].bytes);
-    }
-    FA__CHECK(queries == 0 || (const void *)a->lse != a->o.data, "%s: lse and o.data are both %p: two arrays are needed", of->name, (void *)a->lse);
-    if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
-    if (queries == 0) return FA_OK;
-    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, queries));
-    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, queries, of->head_dim_v, of->element_bytes);
-#define FA__SIZES "if batch is %d, heads %d, seqlen_q %d and seqlen_k %d"
-    FA__CHECK(!fa__share_memory(&o, &lse), "%s: o, at %p, and lse, at %p, share memory " FA__SIZES ": two arrays are needed", of->name, a->o.data,
-              (void *)a->lse, a->batch, a->heads, a->seqlen_q, a->seqlen_k);
-    if (keys == 0) return FA_OK; /* nothing else is read */
-    for (int i = 0; i < 3; i++) {
-        FA__CHECK((const void *)a->lse != tensors[i].at->data, "%s: lse and %s.data are both %p: lse needs memory of its own", of->name, tensors[i].name,
-                  (void *)a->lse);
-        FA__CHECK(a->o.data != tensors[i].at->data, "%s: o.data and %s.data are both %p: o needs memory of its own", of->name, tensors[i].name,
-                  a->o.data);
-    }
     const int bytes = of->element_bytes;
+    enum { FA__OUTPUTS = 3 };
+    const struct {
+        const char *name;
+        fa__place at;
+    } outputs[FA__OUTPUTS] = {{"o", FA__PLACE(&a->o, a->batch, a->heads, queries, of->head_dim_v, bytes)},
+                              {"lse", FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, queries))},
+                              {"workspace", FA__PLACE_OF_ARRAY(a->workspace, (int64_t)workspace)}};
     const struct {
         const char *name;
         unsigned needed; /* by which hook; 0: always */
+        int alignment;   /* in bytes; of q, k and v it has been checked */
         fa__place at;
-    } inputs[] = {{"q", 0, FA__PLACE(&a->q, a->batch, a->heads, queries, of->head_dim, bytes)},
-                  {"k", 0, FA__PLACE(&a->k, a->batch, a->heads_kv, keys, of->head_dim, bytes)},
-                  {"v", 0, FA__PLACE(&a->v, a->batch, a->heads_kv, keys, of->head_dim_v, bytes)},
-                  {"prefix", FA__NEED_PREFIX, FA__PLACE_OF_ARRAY(a->prefix, (int64_t)a->batch * 4)},
-                  {"document_q", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_q, fa__bytes_of_words(a->batch, queries))},
-                  {"document_k", FA__NEED_DOCUMENT, FA__PLACE_OF_ARRAY(a->document_k, fa__bytes_of_words(a->batch, keys))},
-                  {"span_begin", FA__NEED_SPAN, FA__PLACE_OF_ARRAY(a->span_begin, fa__bytes_of_words(a->batch, queries))},
-                  {"span_end", FA__NEED_SPAN, FA__PLACE_OF_ARRAY(a->span_end, fa__bytes_of_words(a->batch, queries))},
-                  {"alibi_slopes", FA__NEED_ALIBI, FA__PLACE_OF_ARRAY(a->alibi_slopes, (int64_t)a->heads * 4)},
-                  {"bias", FA__NEED_BIAS,
+    } inputs[] = {{"q", 0, 1, FA__PLACE(&a->q, a->batch, a->heads, queries, of->head_dim, bytes)},
+                  {"k", 0, 1, FA__PLACE(&a->k, a->batch, a->heads_kv, keys, of->head_dim, bytes)},
+                  {"v", 0, 1, FA__PLACE(&a->v, a->batch, a->heads_kv, keys, of->head_dim_v, bytes)},
+                  {"prefix", FA__NEED_PREFIX, 4, FA__PLACE_OF_ARRAY(a->prefix, (int64_t)a->batch * 4)},
+                  {"document_q", FA__NEED_DOCUMENT, 4, FA__PLACE_OF_ARRAY(a->document_q, fa__bytes_of_words(a->batch, queries))},
+                  {"document_k", FA__NEED_DOCUMENT, 4, FA__PLACE_OF_ARRAY(a->document_k, fa__bytes_of_words(a->batch, keys))},
+                  {"span_begin", FA__NEED_SPAN, 4, FA__PLACE_OF_ARRAY(a->span_begin, fa__bytes_of_words(a->batch, queries))},
+                  {"span_end", FA__NEED_SPAN, 4, FA__PLACE_OF_ARRAY(a->span_end, fa__bytes_of_words(a->batch, queries))},
+                  {"alibi_slopes", FA__NEED_ALIBI, 4, FA__PLACE_OF_ARRAY(a->alibi_slopes, (int64_t)a->heads * 4)},
+                  {"bias", FA__NEED_BIAS, bytes,
                    {a->bias, (int64_t)keys * bytes, bytes,
                     {{"batch", a->bias_stride_batch, a->batch}, {"head", a->bias_stride_head, a->heads}, {"query", a->bias_stride_query, queries}}}},
-                  {"key_bias", FA__NEED_KEY_BIAS,
+                  {"key_bias", FA__NEED_KEY_BIAS, 4,
                    {a->key_bias, (int64_t)keys * 4, 4,
                     {{"batch", a->key_bias_stride_batch, a->batch}, {"head", a->key_bias_stride_head, a->heads}, {"", 0, 1}}}}};
+    if (queries == 0) return FA_OK;
+    FA__CHECK((uintptr_t)a->lse % 4 == 0, "%s: lse is %p: it must be aligned to 4 bytes", of->name, (void *)a->lse);
+    if ((status = fa__check_apart(of->name, "o", &a->o, a->batch, a->heads, queries, of->head_dim_v)) != FA_OK) return status;
+#define FA__SIZES "if batch is %d, heads %d, seqlen_q %d and seqlen_k %d"
+    for (int i = 0; i < FA__OUTPUTS; i++)
+        for (int j = 0; j < i; j++)
+            FA__CHECK(!fa__share_memory(&outputs[i].at, &outputs[j].at), "%s: %s, at %p, and %s, at %p, share memory " FA__SIZES ": two arrays are needed", of->name,
+                      outputs[i].name, outputs[i].at.data, outputs[j].name, outputs[j].at.data, a->batch, a->heads, a->seqlen_q, a->seqlen_k);
+    if (keys == 0) return FA_OK; /* nothing else is read */
     if (of->needs & FA__NEED_PREFIX)
         FA__CHECK(a->prefix, "%s: prefix is NULL: fa_prefix needs %d ints, the keys that every query sees", of->name, a->batch);
     if (of->needs & FA__NEED_DOCUMENT)
@@ -127,23 +105,18 @@ FA__CALLED fa_status fa__check_attention(const fa__instance *of, const fa_attent
     if (of->needs & FA__NEED_SOFTCAP)
         FA__CHECK(a->softcap >= 1e-30f && a->softcap <= 1e8f, "%s: softcap is %g: fa_softcap needs a cap from 1e-30 to 1e8",
                   of->name, (double)a->softcap);
-    if (of->needs & FA__NEED_BIAS) {
-        FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
-        if ((status = fa__check_bias_stride(of, "bias_stride_batch", a->bias_stride_batch, a->batch)) != FA_OK) return status;
-        if ((status = fa__check_bias_stride(of, "bias_stride_head", a->bias_stride_head, a->heads)) != FA_OK) return status;
-        if ((status = fa__check_bias_stride(of, "bias_stride_query", a->bias_stride_query, a->seqlen_q)) != FA_OK) return status;
-    }
-    if (of->needs & FA__NEED_KEY_BIAS) {
+    if (of->needs & FA__NEED_BIAS) FA__CHECK(a->bias, "%s: bias is NULL: fa_bias needs a tensor (batch, heads, seqlen_q, seqlen_k)", of->name);
+    if (of->needs & FA__NEED_KEY_BIAS)
         FA__CHECK(a->key_bias, "%s: key_bias is NULL: fa_key_bias needs a tensor (batch, heads, seqlen_k) of floats", of->name);
-        if ((status = fa__check_bias_stride(of, "key_bias_stride_batch", a->key_bias_stride_batch, a->batch)) != FA_OK) return status;
-        if ((status = fa__check_bias_stride(of, "key_bias_stride_head", a->key_bias_stride_head, a->heads)) != FA_OK) return status;
-    }
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
         if (inputs[i].needed && !(inputs[i].needed & of->needs)) continue;
-        const int in_o = fa__share_memory(&inputs[i].at, &o);
-        FA__CHECK(!in_o && !fa__share_memory(&inputs[i].at, &lse),
-                  "%s: %s, at %p, has a place in %s, at %p, " FA__SIZES ": what is written needs memory of its own", of->name, inputs[i].name,
-                  inputs[i].at.data, in_o ? "o" : "lse", in_o ? a->o.data : (void *)a->lse, a->batch, a->heads, a->seqlen_q, a->seqlen_k);
+        FA__CHECK((uintptr_t)inputs[i].at.data % (uintptr_t)inputs[i].alignment == 0, "%s: %s is %p: it must be aligned to %d bytes", of->name,
+                  inputs[i].name, inputs[i].at.data, inputs[i].alignment);
+        for (int j = 0; j < 3; j++)
+            if ((status = fa__check_stride(of->name, inputs[i].name, "_", &inputs[i].at.strides[j], 0, bytes, bytes, 0)) != FA_OK) return status;
+        for (int j = 0; j < FA__OUTPUTS; j++)
+            FA__CHECK(!fa__share_memory(&inputs[i].at, &outputs[j].at), "%s: %s, at %p, has a place in %s, at %p, " FA__SIZES ": what is written needs memory of its own",
+                      of->name, inputs[i].name, inputs[i].at.data, outputs[j].name, outputs[j].at.data, a->batch, a->heads, a->seqlen_q, a->seqlen_k);
     }
 #undef FA__SIZES
     return FA_OK;

@@ -13,15 +13,15 @@ enum { FA__ATTN(__group) = FA__BLOCKS_THAT_FIT(FA_BLOCK_M * (FA_HEAD_DIM + FA_HE
  * compile. For documents the caller finds the smallest and the largest id of the queries, once for all tiles, and of a tile's keys,
  * once for all blocks of a group; for spans, what any and what all of the queries see, once for all tiles. */
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
-static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
+FA__HOOK_CALLED fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
     return fa__document_class(*box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
 }
 #elif FA__MASK_NEEDS & FA__NEED_SPAN
-static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__spans of_queries) {
+FA__HOOK_CALLED fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__spans of_queries) {
     return fa__span_class(*box, of_queries);
 }
 #else
-static __attribute__((FA__NOINLINE, __unused__)) fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box) {
+FA__HOOK_CALLED fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_box *box) {
     return FA__ATTN(__classify)(p, *box, box->keys.begin, FA_BLOCK_N);
 }
 #endif

@@ -103,12 +103,6 @@ FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *
     if (a->workspace && (a->workspace_bytes < sizeof(uint32_t) || (uintptr_t)a->workspace % 16 != 0))
         return FA__FAIL(FA_ERROR_WORKSPACE, "%s: workspace is %p with workspace_bytes %zu: it is optional, NULL, or %zu bytes, as %s_workspace() says, aligned to 16",
                         FA__STR(FA__ATTN()), a->workspace, a->workspace_bytes, sizeof(uint32_t), FA__STR(FA__ATTN()));
-    const fa__place counter = FA__PLACE_OF_ARRAY(a->workspace, (int64_t)sizeof(uint32_t));
-    const fa__place o = FA__PLACE(&a->o, a->batch, a->heads, a->seqlen_q, FA_HEAD_DIM_V, (int)sizeof(FA__ELEMENT));
-    const fa__place lse = FA__PLACE_OF_ARRAY(a->lse, fa__bytes_of_words((int64_t)a->batch * a->heads, a->seqlen_q));
-    const int in_o = fa__share_memory(&counter, &o);
-    FA__CHECK(!in_o && !fa__share_memory(&counter, &lse), "%s: workspace, at %p, has a place in %s, at %p: it needs memory of its own", FA__STR(FA__ATTN()),
-              a->workspace, in_o ? "o" : "lse", in_o ? a->o.data : (void *)a->lse);
 #endif
     if (!plan || (status = FA__LOOP(_mappable)(p)) != FA_OK) return status;
     FA__ATTN(__describe)(p, plan, FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA__TEAMS * FA__LOOP(_groups) * 4);
@@ -120,6 +114,7 @@ FA__CALLED fa_status FA__LOOP(_plan)(const fa_attention_args *args, FA__PARAMS *
     if (p->args.seqlen_k == 0) plan->threads = FA__KEYLESS_THREADS, plan->shared_bytes = 0;
     return status;
 }
+FA__REQUIRE(CUDART_VERSION >= 12010 || sizeof(FA__LOOP(_launch)) <= 4096, "FA_USER_ARGS is too large: before CUDA 12.1 a kernel's parameters hold 4 KB, of which the library's own leave some 2.9 KB: pass a pointer inside it");
 #undef FA__LOOP
 #undef FA__VARIANT
 #include <fa/kernel/attention_tiles_end.h>

@@ -9,7 +9,7 @@
  * 1. Pairs of blocks of a head, one from either end: under a causal mask all of them take equally long. Of an odd number the one in the middle would
  *    be left, half as long, and where pairs and teams have a divisor in common, always for the same teams (three blocks on 132 teams: the longest
  *    share 1.33 of the mean); so then the second block is one of the next head.
- * 2. Blocks that take equally long, head after head: documents, spans; under a window all but those at its ends.
+ * 2. Blocks of which none is known to take longer than others, head after head: those of documents and spans; under a window all but those at its ends.
  * 3. The others, the longest of all heads first: mostly later blocks take longer, as under a causal mask. Going through all heads with each block
  *    would read K and V from memory for every one; so a strip of neighbouring blocks is taken of each head, then the next strip.
  *

@@ -12,9 +12,14 @@ typedef struct FA__LOOP(_memory) {
 #endif
 #if FA__OWN_NOTES
     uint32_t unseen[FA__READERS], whole[FA__READERS]; /* as walk->visit and walk->full: what each part sees nothing of, and all of */
-    int kinds;                                        /* of the latest tile: for each part a bit if the mask looks at it, and one if it is unseen */
+    int kinds;                                        /* of the latest tile */
 #endif
 } FA__LOOP(_memory);
+#if FA__OWN_NOTES
+/* What a tile is to one of the two parts: the mask looks at it; the part sees nothing of it. Both parts' kinds are one number. */
+enum { FA__LOOP(_looked_at) = 1, FA__LOOP(_not_seen) = 2, FA__LOOP(_kind_bits) = 2 };
+FA__REQUIRE(FA__READERS == 2, "two warpgroups of a team have notes of their own");
+#endif
 
 #if FA__REMEMBERS
 /* The ids of a few tiles from number `first` on, the first's for lane `to`, the next one's for the lane after it, and so on. All lanes look at a tile's
@@ -136,11 +141,7 @@ FA__FN fa_tile_class FA__LOOP(_judge)(FA__LOOP(_memory) * memory, const FA__LOOP
     box.keys = FA__LOOP(_keys_of_tile)(p, tile);
 #if FA__REMEMBERS /* the walk over the keys of a document mask always begins at tile 0 */
     const fa__ids of_keys = FA__LOOP(_ids_of_tiles)(memory, p, box, walk->before, lane);
-    if (i < walk->count) {
-        of = FA__MASK_NEEDS & FA__WITH_CAUSAL ? fa_causal_tile(NULL, box) : FA_FULL;
-        const int by_ids = fa__ids_range_class(memory->of_queries[part], of_keys);
-        if (of != FA_EMPTY) of = by_ids < 0 ? by_ids : fa__class_and((fa_tile_class)of, (fa_tile_class)by_ids);
-    }
+    if (i < walk->count) of = fa__document_range_class(box, memory->of_queries[part], of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
 #else
     (void)memory;
     if (i < walk->count) of = fa__lies_in(box.keys, walk->seen_by_all[part]) ? FA_FULL : -1; /* some query may see each of the walk's tiles */
@@ -166,7 +167,8 @@ FA__FN int FA__LOOP(_kinds_of)(const FA__LOOP(_memory) * memory, const FA__PARAM
 #if FA__COLUMNS == FA__NEED_ALIBI
         whole = whole && !FA__LOOP(_crosses)(p, FA__LOOP(_part_of)(box, part).queries, tile * FA_BLOCK_N);
 #endif
-        kinds |= (!whole || p->negate) << 2 * part | (int)(memory->unseen[part] >> bit & 1) << (2 * part + 1);
+        kinds |= (!whole || p->negate) * FA__LOOP(_looked_at) << part * FA__LOOP(_kind_bits);
+        kinds |= (int)(memory->unseen[part] >> bit & 1) * FA__LOOP(_not_seen) << part * FA__LOOP(_kind_bits);
     }
     (void)box, (void)tile;
     return kinds;
@@ -175,10 +177,10 @@ FA__FN int FA__LOOP(_kinds_of)(const FA__LOOP(_memory) * memory, const FA__PARAM
  * tile: otherwise it would have to know the note before it starts products. And it skips fewer tiles in a row than V has buffers, since of the tile before them
  * it still has to multiply weights by V. `run`: how many it has skipped in a row. */
 FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
-    const int first = word & FA__LOOP(_first), last = word & FA__LOOP(_last);
-    const int skipped = kinds >> 2 * part & 2 && *run < FA_STAGES - 1 && !(last && (first || *run > 0)) && (FA__SKIPS_FIRST || !first);
+    const int first = word & FA__LOOP(_first), last = word & FA__LOOP(_last), kind = kinds >> part * FA__LOOP(_kind_bits);
+    const int skipped = kind & FA__LOOP(_not_seen) && *run < FA_STAGES - 1 && !(last && (first || *run > 0)) && (FA__SKIPS_FIRST || !first);
     *run = skipped ? *run + 1 : 0;
-    return (word & ~FA__LOOP(_masked)) | (kinds >> 2 * part & 1 || skipped ? FA__LOOP(_masked) : 0) | (skipped ? FA__LOOP(_unseen) : 0);
+    return (word & ~FA__LOOP(_masked)) | (kind & FA__LOOP(_looked_at) || skipped ? FA__LOOP(_masked) : 0) | (skipped ? FA__LOOP(_unseen) : 0);
 }
 #endif
 
@@ -271,7 +273,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                 if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
                     word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);
 #if FA__OWN_NOTES
-                kinds = next < 0 ? 5 : memory.kinds;
+                kinds = next < 0 ? FA__LOOP(_looked_at) | FA__LOOP(_looked_at) << FA__LOOP(_kind_bits) : memory.kinds;
 #endif
                 if (next >= 0) {
                     if (!FA__PLANS_TWICE) continue;

@@ -1,5 +1,5 @@
-/* attention_tiles.h: the tuning table of the forward: block_m x block_n, warps and stages for a data type and
- * head dimension. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
+/* attention_tiles.h: what depends on an instance's type, head dimension, mask and hook: first which hooks are left to the product or the copy engine,
+ * then the tuning table of the forward, block_m x block_n, warps and stages. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
  *
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
  * doc/log.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and

@@ -18,20 +18,6 @@ static inline FA_UNUSED int fa__too_many(int64_t rows, int64_t cols) { return co
 /* Bytes of an array of words of 4 bytes: of one that cannot exist, more than any address space has. */
 static inline FA_UNUSED int64_t fa__bytes_of_words(int64_t rows, int64_t cols) { return fa__too_many(rows, cols) ? (int64_t)1 << 50 : rows * cols * 4; }
 
-static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *which, int64_t stride, int size,
-                                                   int row, int element_bytes, int alignment, int written) {
-    int unit = alignment / element_bytes;
-    if (size <= 1) return FA_OK; /* never multiplied by anything but 0 */
-    FA__CHECK(stride >= 0, "%s: %s.stride_%s is %lld: strides are not negative", name, tensor, which, (long long)stride);
-    FA__CHECK(!fa__too_many(size - 1, stride), "%s: %s.stride_%s is %lld: the last of %d would begin more than 2^48 elements behind the first",
-              name, tensor, which, (long long)stride, size);
-    FA__CHECK(stride % unit == 0, "%s: %s.stride_%s is %lld elements: a multiple of %d (%d bytes) is needed", name, tensor, which,
-              (long long)stride, unit, alignment);
-    FA__CHECK(!written || stride >= row, "%s: %s.stride_%s is %lld: rows of %d elements would be written over each other", name, tensor,
-              which, (long long)stride, row);
-    return FA_OK;
-}
-
 /* The strides of a tensor, and how many steps there are along each. */
 typedef struct fa__stride_use {
     const char *which;
@@ -40,6 +26,22 @@ typedef struct fa__stride_use {
 } fa__stride_use;
 #define FA__STRIDES(t, batch, heads, seqlen) \
     {{"batch", (t)->stride_batch, batch}, {"head", (t)->stride_head, heads}, {"seq", (t)->stride_seq, seqlen}}
+
+/* A field <tensor><joint>stride_<which>, of which there are `size` steps: what is only multiplied by 0 may be anything. */
+static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *joint, const fa__stride_use *use, int row,
+                                                   int element_bytes, int alignment, int written) {
+    const int unit = alignment / element_bytes;
+    const long long stride = use->stride;
+    if (use->size <= 1) return FA_OK;
+    FA__CHECK(stride >= 0, "%s: %s%sstride_%s is %lld: strides are not negative", name, tensor, joint, use->which, stride);
+    FA__CHECK(!fa__too_many(use->size - 1, stride), "%s: %s%sstride_%s is %lld: the last of %d would begin more than 2^48 elements behind the first",
+              name, tensor, joint, use->which, stride, use->size);
+    FA__CHECK(stride % unit == 0, "%s: %s%sstride_%s is %lld elements: a multiple of %d (%d bytes) is needed", name, tensor, joint, use->which,
+              stride, unit, alignment);
+    FA__CHECK(!written || stride >= row, "%s: %s%sstride_%s is %lld: rows of %d elements would be written over each other", name, tensor, joint,
+              use->which, stride, row);
+    return FA_OK;
+}
 
 /* A tensor whose rows begin at multiples of `alignment` bytes. */
 static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen,
@@ -50,7 +52,7 @@ static inline FA_UNUSED fa_status fa__check_tensor(const char *name, const char 
     FA__CHECK((uintptr_t)t->data % (uintptr_t)alignment == 0, "%s: %s.data is %p: it must be aligned to %d bytes", name, tensor, t->data,
               alignment);
     for (int i = 0; i < 3; i++) {
-        fa_status status = fa__check_stride(name, tensor, strides[i].which, strides[i].stride, strides[i].size, row, element_bytes, alignment, written);
+        fa_status status = fa__check_stride(name, tensor, ".", &strides[i], row, element_bytes, alignment, written);
         if (status != FA_OK) return status;
     }
     return FA_OK;

@@ -74,10 +74,8 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
             seen->total += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_sum_of)(x, count);
             FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
-        float largest = FA__LOOP(_reduce_max_of)(x, count, seen->max), base = largest == -INFINITY ? 0.0f : largest;
-        seen->sum *= FA__LOOP(_reduce__rebased)(seen->max - base, FA__LOG2_E);
+        const float base = FA__LOOP(_reduce__rise)(&seen->max, &seen->sum, FA__LOOP(_reduce_max_of)(x, count, seen->max), FA__LOG2_E);
         seen->sum += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
-        seen->max = largest;
     }
     FA__LOOP(_row_scan_next)(flight, in);
 }
@@ -87,10 +85,8 @@ FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_sc
     for (int i = in->thread, edges = FA__LOOP(_row_scan_edges)(in); i < edges; i += in->threads) {
         float z = fa_load_element(logits, FA__LOOP(_row_scan_edge)(in, i), FA_DTYPE);
         if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
-        float largest = fa__maxf(z, seen->max), base = largest == -INFINITY ? 0.0f : largest;
-        const float weight = fa__exp2((z - base) * FA__LOG2_E);
-        seen->sum = seen->sum * FA__LOOP(_reduce__rebased)(seen->max - base, FA__LOG2_E) + (FA__LOOP(_reduce__total))weight;
-        seen->max = largest;
+        const float base = FA__LOOP(_reduce__rise)(&seen->max, &seen->sum, fa__maxf(z, seen->max), FA__LOG2_E);
+        seen->sum += (FA__LOOP(_reduce__total))fa__exp2((z - base) * FA__LOG2_E);
         seen->total += (FA__LOOP(_reduce__total))z;
     }
 }

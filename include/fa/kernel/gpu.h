@@ -7,6 +7,8 @@
 
 #include <fa/fa.h>
 
+#include <fa/arch/targets.h>
+
 /** @cond PRIVATE */
 /* The one dynamic shared array of the library: one name, one type, one alignment. */
 #if defined(__CUDACC__)

@@ -14,12 +14,7 @@ FA_HOOK void fa__ids_add(fa__ids *ids, int a, int b) { /* a GPU finds the smalle
     ids->lowest = fa__min(fa__min(a, b), ids->lowest);
     ids->highest = fa__max(fa__max(a, b), ids->highest);
 }
-#if defined(__CUDACC__)
-FA_HOOK
-#else /* not inlined, which would take long to compile */
-static __attribute__((FA__NOINLINE, __unused__))
-#endif
-fa__ids fa__ids_of(const int *ids, fa_range at) {
+FA__HOOK_CALLED fa__ids fa__ids_of(const int *ids, fa_range at) {
     fa__ids of = {INT32_MAX, INT32_MIN};
     int i = at.begin;
 #if defined(__CUDA_ARCH__) /* A single thread reads the ids, and waits for every load: many of them at once. */
@@ -68,16 +63,18 @@ FA_HOOK int fa__ids_meet(const int *a, fa_range at_a, const int *b, fa_range at_
     return 0;
 }
 
-/* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. */
-FA_HOOK int fa__ids_range_class(fa__ids of_q, fa__ids of_k) {
-    if (of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
-    if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return FA_FULL;
+/* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. The mask may be
+ * `causal`, too. */
+FA_HOOK int fa__document_range_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
+    const fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
+    if (of == FA_EMPTY || of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
+    if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return of;
     int same_end = of_q.lowest == of_k.lowest || of_q.highest == of_k.highest;
     return same_end || of_q.lowest == of_k.highest || of_q.highest == of_k.lowest ? FA_PARTIAL : -1; /* they share an id */
 }
 /* The class by all ids. */
-FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
-    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box), of = fa__ids_range_class(of_q, of_k);
+FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
+    const int *ids_q = fa__document_queries(box), *ids_k = fa__document_keys(box), of = fa__document_range_class(box, of_q, of_k, causal);
     if (of >= 0) return (fa_tile_class)of;
     if (fa__ids_ordered(ids_q, box.queries) && fa__ids_ordered(ids_k, box.keys))
         return fa__ids_meet(ids_q, box.queries, ids_k, box.keys) ? FA_PARTIAL : FA_EMPTY;
@@ -87,11 +84,6 @@ FA_HOOK fa_tile_class fa__ids_class(fa_box box, fa__ids of_q, fa__ids of_k) {
             if (id == fa__load_int(ids_k + j)) return FA_PARTIAL;
     }
     return FA_EMPTY;
-}
-/* The same, for a mask that may be causal, too. */
-FA_HOOK fa_tile_class fa__document_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
-    fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
-    return of == FA_EMPTY ? of : fa__class_and(of, fa__ids_class(box, of_q, of_k));
 }
 FA_HOOK fa_tile_class fa__document_tile(fa_box box, int causal) {
     if (!box.args->document_q || !box.args->document_k) return FA_EMPTY;

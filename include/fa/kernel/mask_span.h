@@ -30,12 +30,7 @@ FA_HOOK void fa__spans_add(fa__spans *of, fa_range span) {
     of->all.begin = fa__max(span.begin, of->all.begin);
     of->all.end = fa__min(span.end, of->all.end);
 }
-#if defined(__CUDACC__)
-FA_HOOK
-#else /* not inlined, which would take long to compile */
-static __attribute__((FA__NOINLINE, __unused__))
-#endif
-fa__spans fa__spans_of(fa__span_rows rows, fa_range queries) {
+FA__HOOK_CALLED fa__spans fa__spans_of(fa__span_rows rows, fa_range queries) {
     fa__spans of = fa__no_spans();
     for (int i = queries.begin; i < queries.end; i++) fa__spans_add(&of, fa__span_of(rows, i));
     return of;

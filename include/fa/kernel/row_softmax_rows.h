@@ -6,14 +6,6 @@
  *
  * FA__LOOP(_row_...) are functions of fa/row.h, FA__LOOP(_reduce_...) of fa/reduce.h: kernel/rows_run.h. */
 
-/* Updates the running maximum with some more elements, and rescales the sum of exponentials to it; returns what they are now relative to. */
-FA__FN float FA__LOOP(__rise)(float *max, FA__LOOP(_reduce__total) * sum, const float *x, int count, float scale_log2) {
-    float largest = FA__LOOP(_reduce_max_of)(x, count, *max);
-    float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
-    *sum *= FA__LOOP(_reduce__rebased)(*max - base, scale_log2);
-    *max = largest;
-    return base;
-}
 FA__FN void FA__LOOP(__logarithms)(float *to, const float *x, int count, float max, float scale, float log_sum) {
     FA__UNROLL
     for (int i = 0; i < count; i++) to[i] = (x[i] - max) * scale - log_sum;
@@ -48,7 +40,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         float *x = kept + (keeps ? piece * FA__LOOP(_row_LENGTH) : 0);
         int count = FA__LOOP(_row_count)(&in, piece);
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
-        float base = FA__LOOP(__rise)(&max, &sum, from, count, p->scale_log2);
+        float base = FA__LOOP(_reduce__rise)(&max, &sum, FA__LOOP(_reduce_max_of)(from, count, max), p->scale_log2);
         factor = 1.0f;
         if (!p->log || !keeps) /* nobody needs x[] as it is */
             sum += FA__LOOP(_reduce__exp_near)(x, from, count, base, p->scale_log2, &factor);
@@ -56,7 +48,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         if (keeps) bases[piece] = max, factors[piece] = factor;
     }
     if (FA__LOOP(_row__ENDS)) {
-        const float base = FA__LOOP(__rise)(&max, &sum, ends, FA__ENDS_EACH, p->scale_log2);
+        const float base = FA__LOOP(_reduce__rise)(&max, &sum, FA__LOOP(_reduce_max_of)(ends, FA__ENDS_EACH, max), p->scale_log2);
         sum += FA__LOOP(_reduce_exp_sum_of)(ends, FA__ENDS_EACH, base, p->scale_log2);
     }
     FA__LOOP(_reduce_softmax)(&max, &sum, p->scale_log2, team, place->shared);

@@ -33,7 +33,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         FA__LOOP(_row_ahead)(&in, piece);
         const float *from = FA__LOOP(_row_look)(x, &held, &in, piece);
         const int count = FA__LOOP(_row_count)(&in, piece);
-        const float base = FA__LOOP(__rise)(&max, &sum, from, count, p->scale_log2);
+        const float base = FA__LOOP(_reduce__rise)(&max, &sum, FA__LOOP(_reduce_max_of)(from, count, max), p->scale_log2);
         sum += (double)FA__LOOP(_reduce_exp_sum_of)(from, count, base, p->scale_log2);
         since = piece + 1;
     }

@@ -172,12 +172,3 @@ FA__CALLED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int aligned, i
 #endif
 }
 #undef FA__FORWARD_BYTES
-#undef FA__RESIDENT_THREADS
-#undef FA__CLUSTER_OF
-#undef FA__TEAM_OF
-#undef FA__BLOCKS_THAT_FIT
-#undef FA__KERNEL
-#undef FA__KERNEL_BODY
-#undef FA__ROWS_KERNEL
-#undef FA__TEAM_KERNEL
-#undef FA__SLOT_OPEN

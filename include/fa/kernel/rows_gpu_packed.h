@@ -28,7 +28,7 @@
             place.phase[i] = (int)(((unsigned)(uintptr_t)reads[i].data + (unsigned)from) & 15u);                                  \
             FA__LOOP(_row_bring)(fa__shared + i * p.rows.slot_bytes, (const char *)reads[i].data + from, bytes, p.rows.policy);   \
         }                                                                                                                         \
-        team.whole = place.phase[0];                                                                                              \
+        team.phase = place.phase[0];                                                                                              \
         fa_sm80_copy_commit();                                                                                                    \
         fa_sm80_copy_wait(0);                                                                                                     \
         fa_sm80_barrier();                                                                                                        \

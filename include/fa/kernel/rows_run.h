@@ -7,12 +7,13 @@
  *   FA__BODY              the file that defines, with names FA__LOOP(x), what is to be done to a row:
  *                         _forward(p, row, team, place) and _backward(p, row, team, place)
  *   FA__ONE_DIRECTION     optional: 1 if there is only a _forward, which serves both; what is said of the backward below does not apply
- *   FA__HELD_FORWARD      tensors of a row that the forward holds (NAME_hold() of fa/row.h), among which what a thread reads
- *   FA__HELD_BACKWARD     at a time is divided; and the same of the backward
+ *   FA__HELD_FORWARD, FA__HELD_BACKWARD
+ *                         tensors of a row that a direction holds (NAME_hold() of fa/row.h), among which what a thread reads at a time is divided
  *   FA__ONCE_FORWARD      optional: 1 if the forward reads its rows only once, piece by piece, so that they need not be held
  *   FA__KEEPS_FORWARD     optional: 1 if the forward keeps floats of place->keeps pieces of a row, and one more, in place->kept (CPU)
- *   FA__CUT_FORWARD       optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most
- *   FA__CUT_BACKWARD      FA__ROWS(__cut_forward) bytes; and the same of the backward
+ *   FA__CUT_FORWARD, FA__CUT_BACKWARD
+ *                         optional: 1 if what is passed as rows are segments of them (kernel/segments.h), of at most FA__ROWS(__cut_forward) or
+ *                         FA__ROWS(__cut_backward) bytes
  *   FA__CUT_RESIDENT      optional: GPU blocks of FA__CUT_THREADS, which take a segment, that should fit in a multiprocessor (8)
  *   FA__CUT_WHOLE_RESIDENT  optional: the same of a forward whose segments are whole
  *   FA__CUT_PARTIAL       optional: 1 if these may be shorter than their teams, or missing: the row function handles that itself
@@ -112,3 +113,13 @@ enum { /* bytes of a segment, for fa__cut() */
 #undef FA__SUMS
 #undef FA__PACKS
 #undef FA__UNROLL_PIECES
+/* of rows_gpu_variant.h */
+#undef FA__RESIDENT_THREADS
+#undef FA__CLUSTER_OF
+#undef FA__TEAM_OF
+#undef FA__BLOCKS_THAT_FIT
+#undef FA__KERNEL
+#undef FA__KERNEL_BODY
+#undef FA__ROWS_KERNEL
+#undef FA__TEAM_KERNEL
+#undef FA__SLOT_OPEN

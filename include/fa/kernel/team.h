@@ -16,6 +16,7 @@ typedef struct fa_team {
                               by address; before the first of a cluster also what is left to do for it */
     int whole;           /**< 1: every row that it opens starts at a multiple of 16 bytes and fills what the team holds, so that
                               there are no ends to handle (GPU); 0: any row */
+    int phase;           /**< bytes from a multiple of 16 to the first of a block's rows where these lie in shared memory without gaps; else 0 */
 } fa_team;
 
 #endif

@@ -5,7 +5,7 @@ typedef struct FA__RED(_shared) {
 } FA__RED(_shared);
 
 FA__FN fa_team FA__RED(_team)(int threads) {
-    fa_team team = {0, 1, 0, 1, 0, 0};
+    fa_team team = {0, 1, 0, 1, 0, 0, 0};
     (void)threads;
     return team;
 }

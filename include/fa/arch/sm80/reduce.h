@@ -18,7 +18,7 @@ FA__FN fa_team FA__RED(_team)(int threads) {
     team.thread = threads <= 32 ? (int)threadIdx.x & (threads - 1) : (int)threadIdx.x;
     team.block = 0;
     team.blocks = 1;
-    team.round = team.whole = 0;
+    team.round = team.whole = team.phase = 0;
     return team;
 }
 /* The blocks of a cluster do not start at the same time, and the shared memory of one exists only once it has started. So each says that

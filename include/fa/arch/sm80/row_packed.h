@@ -11,10 +11,11 @@ enum {
     FA__ROW(__ENDS) = 0
 };
 FA__FN FA__ROW(_view) FA__ROW(_at)(const void *row, int64_t cols, const fa_team *team) {
-    FA__ROW(_view) v = FA__ROW(__view_of)(row, cols, team); /* `whole`: bytes from a boundary to the first row of the block, in the first slot */
-    v.width = ((int)cols + team->threads - 1) >> fa_sm80_lowest_bit((uint32_t)team->threads); /* elements of a thread */
-    v.shift = (int)cols - team->thread * v.width;                                             /* of this one: the last ones have fewer */
-    if (v.shift > v.width) v.shift = v.width;
+    FA__ROW(_view) v = FA__ROW(__view_of)(row, cols, team);
+    v.phase = team->phase;
+    v.each = ((int)cols + team->threads - 1) >> fa_sm80_lowest_bit((uint32_t)team->threads);
+    v.own = (int)cols - team->thread * v.each;
+    if (v.own > v.each) v.own = v.each;
     return v;
 }
 FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of) {
@@ -24,10 +25,10 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
 FA__FN void FA__ROW(__set_policy)(FA__ROW(_view) * v, uint64_t policy) { (void)v, (void)policy; }
 FA__FN int64_t FA__ROW(_pieces)(const FA__ROW(_view) * v) { return (void)v, FA_PIECES; }
 FA__FN int FA__ROW(_count)(const FA__ROW(_view) * v, int64_t piece) { return (void)v, (void)piece, FA__ROW(_LENGTH); }
-FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) { return v->thread * v->width + (int)piece * FA__ROW(_LENGTH) + i; }
+FA__FN int64_t FA__ROW(_col)(const FA__ROW(_view) * v, int64_t piece, int i) { return v->thread * v->each + (int)piece * FA__ROW(_LENGTH) + i; }
 /* Whether no thread has anything of a piece; whether this one has its element i. */
-FA__FN int FA__ROW(__none)(const FA__ROW(_view) * v, int64_t piece) { return piece > 0 && (int)piece * FA__ROW(_LENGTH) >= v->width; }
-FA__FN int FA__ROW(__there)(const FA__ROW(_view) * v, int64_t piece, int i) { return (int)piece * FA__ROW(_LENGTH) + i < v->shift; }
+FA__FN int FA__ROW(__none)(const FA__ROW(_view) * v, int64_t piece) { return piece > 0 && (int)piece * FA__ROW(_LENGTH) >= v->each; }
+FA__FN int FA__ROW(__there)(const FA__ROW(_view) * v, int64_t piece, int i) { return (int)piece * FA__ROW(_LENGTH) + i < v->own; }
 FA__FN void FA__ROW(_add_at)(float *x, const FA__ROW(_view) * v, int64_t piece, int64_t col, float value) {
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_LENGTH); i++) x[i] += FA__ROW(_col)(v, piece, i) == (int)col && FA__ROW(__there)(v, piece, i) ? value : 0.0f;
@@ -45,7 +46,7 @@ FA__FN int FA__ROW(__end)(int *col, const FA__ROW(__ends) * e, int i, const fa_t
 
 /* This thread's first element, where rows begin in a slot. */
 FA__FN FA__ELEMENT *FA__ROW(__mine)(void *slot, const FA__ROW(_view) * v) {
-    return (FA__ELEMENT *)slot + ((int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)v->threads)) * (int)v->cols + v->thread * v->width;
+    return (FA__ELEMENT *)slot + ((int)threadIdx.x >> fa_sm80_lowest_bit((uint32_t)v->threads)) * (int)v->cols + v->thread * v->each;
 }
 typedef struct FA__ROW(_held) {
     float x[FA_PIECES * FA__ROW(_LENGTH)];
@@ -71,7 +72,7 @@ FA__FN void FA__ROW(_get)(float *x, const FA__ROW(_held) * held, const FA__ROW(_
     for (int i = 0; i < FA__ROW(_LENGTH); i++) x[i] = held->x[(int)piece * FA__ROW(_LENGTH) + i];
 }
 FA__FN void FA__ROW(_store)(const FA__ROW(_view) * v, int64_t piece, const float *x) {
-    FA__ELEMENT *to = FA__ROW(__mine)(fa__shared + v->whole, v) + piece * FA__ROW(_LENGTH), raw[FA__ROW(_LENGTH)];
+    FA__ELEMENT *to = FA__ROW(__mine)(fa__shared + v->phase, v) + piece * FA__ROW(_LENGTH), raw[FA__ROW(_LENGTH)];
     FA__UNROLL
     for (int i = 0; i < FA__ROW(_LENGTH); i++) {
 #if FA__IS_HALF
@@ -105,7 +106,7 @@ FA__FN int FA__ROW(_scan_edges)(const FA__ROW(_scan) * s) { return (void)s, 0; }
 FA__FN int64_t FA__ROW(_scan_edge)(const FA__ROW(_scan) * s, int i) { return (void)s, i; }
 FA__FN void FA__ROW(_scan_start)(FA__ROW(_flight) * f, const FA__ROW(_scan) * s, int part, const int full, float fill) {
     (void)part, (void)full;
-    FA__ROW(__take)(f->x, fa__shared + s->view.whole, &s->view, s->piece, fill);
+    FA__ROW(__take)(f->x, fa__shared + s->view.phase, &s->view, s->piece, fill);
 }
 FA__FN void FA__ROW(_scan_next)(FA__ROW(_flight) * f, FA__ROW(_scan) * s) { (void)f, s->piece++; }
 FA__FN void FA__ROW(_scan_begin)(FA__ROW(_flight) * f, FA__ROW(_scan) * s, float fill) {
