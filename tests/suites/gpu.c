@@ -309,8 +309,11 @@ static void workspaces(const instance *of) {
     p.args.workspace_bytes = 4, p.args.workspace = (char *)p.workspace.data + 8;
     status = of->forward(&p.args, 0);
     tap_ok(status == FA_ERROR_WORKSPACE && strstr(fa_last_error(), "aligned to 16"), "%s: so is one that is not aligned: %s", of->name, fa_last_error());
-    void *const taken[] = {p.args.o.data, p.args.lse, p.args.v.data, (void *)((uintptr_t)p.args.document_k / 16 * 16)}; /* lse is aligned to 16 bytes */
-    static const char *const said[] = {"workspace, at 0x", "workspace, at 0x", "v, at 0x", "document_k, at 0x"}, *const where[] = {"and o, at", "and lse, at", "in workspace", "in workspace"};
+    const int spans_there = p.args.span_end != NULL;
+    const int *of_keys = spans_there ? p.args.span_end : p.args.document_k;
+    void *const taken[] = {p.args.o.data, p.args.lse, p.args.v.data, (void *)((uintptr_t)of_keys / 16 * 16)}; /* lse is aligned to 16 bytes */
+    const char *const said[] = {"workspace, at 0x", "workspace, at 0x", "v, at 0x", spans_there ? "span_end, at 0x" : "document_k, at 0x"};
+    static const char *const where[] = {"and o, at", "and lse, at", "in workspace", "in workspace"};
     for (int i = 0; i < 4; i++) {
         p.args.workspace = taken[i];
         status = of->forward(&p.args, 0);

@@ -85,8 +85,10 @@ FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_sc
     for (int i = in->thread, edges = FA__LOOP(_row_scan_edges)(in); i < edges; i += in->threads) {
         float z = fa_load_element(logits, FA__LOOP(_row_scan_edge)(in, i), FA_DTYPE);
         if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
-        const float base = FA__LOOP(_reduce__rise)(&seen->max, &seen->sum, fa__maxf(z, seen->max), FA__LOG2_E);
-        seen->sum += (FA__LOOP(_reduce__total))fa__exp2((z - base) * FA__LOG2_E);
+        const float largest = fa__maxf(z, seen->max), base = largest == -INFINITY ? 0.0f : largest;
+        const float weight = fa__exp2((z - base) * FA__LOG2_E); /* before the sum is rescaled: elsewhere rows of 1,024 columns are 1 % slower */
+        FA__LOOP(_reduce__rise)(&seen->max, &seen->sum, largest, FA__LOG2_E);
+        seen->sum += (FA__LOOP(_reduce__total))weight;
         seen->total += (FA__LOOP(_reduce__total))z;
     }
 }
