@@ -192,7 +192,8 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     while (!walk->visit) {
         walk->before += FA__LANES;
         if (walk->before >= walk->count) return -1;
-        const int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane), ends_inside = ((uint32_t)tile + 1) * FA_BLOCK_N <= (uint32_t)p->args.seqlen_k; /* beyond the last tile, too */
+        const int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane);
+        const int ends_inside = ((uint32_t)tile + 1) * FA_BLOCK_N <= (uint32_t)p->args.seqlen_k; /* without a sign: for some lanes it is no tile of the walk's */
         walk->visit = 0, walk->full = ~0u;
         FA__UNROLL
         for (int part = 0; part < FA__READERS; part++) {
