@@ -56,40 +56,57 @@ FA__FN void FA__LOOP(__neighbours)(float *x, const float *c, const float *s, int
     }
 }
 
-#if FA__LANES == 1
-/* `cols` columns of both halves of a head, in vectors. */
-FA__FN_CALLED void FA__LOOP(__rotate)(FA__ELEMENT *to, const FA__ELEMENT *from, int64_t second, int cols, const float *c, const float *s, int streams) {
-    enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES) };
-    FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE];
-    FA__ELEMENT part[2][FA__AT_ONCE];
-    const int fits = FA__LOOP(_row__fits)(to + second, FA__LOOP(_row__fits)(to, cols, streams), streams), by_unit = fa__cpu_rounds_bf16();
-    for (int i = 0; i < cols; i += FA__AT_ONCE) {
-        const int direct = i < fits;
-        FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
-        FA__LOOP(_row__ask_block)((uintptr_t)(from + i) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT));
-        FA__LOOP(_row__ask_block)((uintptr_t)(from + second + i) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT));
-        FA__LOOP(_row__bring)(a, FA__LOOP(_row__block_of)(part[0], from, i, cols));
-        FA__LOOP(_row__bring)(b, FA__LOOP(_row__block_of)(part[1], from + second, i, cols));
-        FA__UNROLL
-        for (int j = 0; j < FA__VECTORS; j++) {
-            const FA__CPU_OP(vec) x = a[j], cosine = ((const FA__CPU_OP(any) *)(c + i))[j], sine = ((const FA__CPU_OP(any) *)(s + i))[j];
-            a[j] = FA__CPU_OP(fma)(x, cosine, -(b[j] * sine)), b[j] = FA__CPU_OP(fma)(b[j], cosine, x * sine);
-        }
-        FA__LOOP(_row__bring_back)(direct ? to + i : left[0] + i, a, streams && direct, by_unit);
-        FA__LOOP(_row__bring_back)(direct ? to + second + i : left[1] + i, b, streams && direct, by_unit);
-    }
-    if (fits == cols) return;
-    FA__LOOP(_row__deliver)(to + fits, left[0] + fits, cols - fits, streams);
-    FA__LOOP(_row__deliver)(to + second + fits, left[1] + fits, cols - fits, streams);
-}
-#endif
-
 /* Where a head of the token is. */
 FA__FN FA__ELEMENT *FA__LOOP(__head)(const FA__PARAMS *p, const fa_tensor *tensors, int64_t batch, int64_t token, int head) {
     const int in_k = head >= p->heads;
     const fa_tensor *t = &tensors[in_k];
     return (FA__ELEMENT *)t->data + batch * t->stride_batch + (head - (in_k ? p->heads : 0)) * t->stride_head + token * t->stride_seq;
 }
+
+#if FA__LANES == 1
+/* A block of both halves of a head. */
+FA__FN void FA__LOOP(__rotate_block)(FA__ELEMENT *to, FA__ELEMENT *to_second, const FA__ELEMENT *from, const FA__ELEMENT *second, const float *c, const float *s,
+                                     int streams, int by_unit) {
+    enum { FA__VECTORS = FA__LOOP(_row_BLOCK) / FA__LOOP(_row_LANES) };
+    FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
+    FA__LOOP(_row__bring)(a, from), FA__LOOP(_row__bring)(b, second);
+    FA__UNROLL
+    for (int j = 0; j < FA__VECTORS; j++) {
+        const FA__CPU_OP(vec) x = a[j], cosine = ((const FA__CPU_OP(any) *)c)[j], sine = ((const FA__CPU_OP(any) *)s)[j];
+        a[j] = FA__CPU_OP(fma)(x, cosine, -(b[j] * sine)), b[j] = FA__CPU_OP(fma)(b[j], cosine, x * sine);
+    }
+    FA__LOOP(_row__bring_back)(to, a, streams, by_unit), FA__LOOP(_row__bring_back)(to_second, b, streams, by_unit);
+}
+/* `cols` columns, from column `first` of both halves on, of a token's heads from `begin` on, FA__ROPE_HEADS of every `step`. One call: with one for each
+ * head, which has two blocks of halves, a core would spend more time on calls than on heads. */
+FA__FN_CALLED void FA__LOOP(__rotate)(const FA__PARAMS *p, int64_t batch, int64_t token, int begin, int end, int step, int64_t first, int cols, const float *c,
+                                      const float *s) {
+    enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
+    FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE];
+    FA__ELEMENT part[2][FA__AT_ONCE];
+    const int streams = p->rows.stream, by_unit = fa__cpu_rounds_bf16();
+    const int64_t second = p->second;
+    const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    for (int head = begin; head < end; head += head % FA__ROPE_HEADS == FA__ROPE_HEADS - 1 ? step - FA__ROPE_HEADS + 1 : 1) {
+        const FA__ELEMENT *from = FA__LOOP(__head)(p, p->from, batch, token, head) + first;
+        FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head) + first;
+        const int fits = FA__LOOP(_row__fits)(to + second, FA__LOOP(_row__fits)(to, cols, streams), streams);
+        int i = 0;
+        for (; i < fits; i += FA__AT_ONCE) {
+            FA__LOOP(_row__ask_block)((uintptr_t)(from + i) + ahead), FA__LOOP(_row__ask_block)((uintptr_t)(from + second + i) + ahead);
+            FA__LOOP(__rotate_block)(to + i, to + second + i, from + i, from + second + i, c + i, s + i, streams, by_unit);
+        }
+        if (i == cols) continue;
+        for (; i < cols; i += FA__AT_ONCE) {
+            FA__LOOP(_row__ask_block)((uintptr_t)(from + i) + ahead), FA__LOOP(_row__ask_block)((uintptr_t)(from + second + i) + ahead);
+            FA__LOOP(__rotate_block)(left[0] + i, left[1] + i, FA__LOOP(_row__block_of)(part[0], from, i, cols),
+                                     FA__LOOP(_row__block_of)(part[1], from + second, i, cols), c + i, s + i, 0, by_unit);
+        }
+        FA__LOOP(_row__deliver)(to + fits, left[0] + fits, cols - fits, streams);
+        FA__LOOP(_row__deliver)(to + second + fits, left[1] + fits, cols - fits, streams);
+    }
+}
+#endif
 
 /* A number below 2^31, which it is in any case: where registers are few it takes one, not two. */
 #define FA__SMALL(x) (FA__LOOP(_row_WHOLE) ? (int)(x) : (x))
@@ -136,11 +153,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 #if FA__LANES == 1
         if (!p->interleaved) {
             if (head == begin) FA__LOOP(_row__arranged)(c, c, (int)at.cols), FA__LOOP(_row__arranged)(s, s, (int)at.cols);
-            for (int i = 0; i < FA__HEADS && head + i < end; i++) {
-                FA__ELEMENT *to = FA__LOOP(__head)(p, p->to, batch, token, head + i) + at.first;
-                FA__LOOP(__rotate)(to, from[i], p->second, (int)at.cols, c, s, p->rows.stream);
-            }
-            continue;
+            FA__LOOP(__rotate)(p, batch, token, begin, end, step, at.first, (int)at.cols, c, s);
+            break;
         }
 #endif
         FA__UNROLL

@@ -11,23 +11,37 @@ enum {
     FA__LOOP(_halves) = FA__IS_HALF,
     FA__LOOP(_block) = FA__LOOP(_row_BLOCK),
     FA__LOOP(_vectors) = FA__LOOP(_block) / FA__LOOP(_row_LANES),
-    FA__LOOP(_room) = FA__LOOP(_row_LENGTH) + FA__LOOP(_block) /* elements of a segment, in blocks */
+    FA__LOOP(_abreast) = FA__LOOP(_row_LANES) == 16 ? 2 : 1, /* blocks whose sigmoids are computed side by side */
+    FA__LOOP(_room) = FA__LOOP(_row_LENGTH) + FA__LOOP(_abreast) * FA__LOOP(_block) /* elements of a segment, in blocks */
 };
-FA__FN FA__CPU_OP(vec) FA__LOOP(__bounded)(FA__CPU_OP(vec) gate) { return FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), gate); }
+/* Vectors of gates, bounded, so that their sigmoids are not 0. */
+FA__FN void FA__LOOP(__bound)(FA__CPU_OP(vec) * gate, const int vectors) {
+    FA__UNROLL
+    for (int j = 0; j < vectors; j++) gate[j] = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), gate[j]);
+}
 /* sigmoid(gate) of a segment of halves. */
 FA__FN void FA__LOOP(__shares)(float *share, const FA__ELEMENT *gates, int cols) {
+    enum { FA__AT_ONCE = FA__LOOP(_abreast) * FA__LOOP(_block), FA__GATES = FA__LOOP(_abreast) * FA__LOOP(_vectors) };
     FA__ELEMENT rest[FA__LOOP(_block)];
-    FA__CPU_OP(vec) gate[FA__LOOP(_vectors)];
-    for (int i = 0; i < cols && FA__LOOP(_halves); i += FA__LOOP(_block)) {
-        FA__AHEAD(gates + i);
-        FA__LOOP(_row__bring)(gate, FA__LOOP(_row__block_of)(rest, gates, i, cols));
+    FA__CPU_OP(vec) gate[FA__GATES];
+    for (int i = 0; i < cols && FA__LOOP(_halves); i += FA__AT_ONCE) {
         FA__UNROLL
-        for (int j = 0; j < FA__LOOP(_vectors); j++) ((FA__CPU_OP(any) *)(share + i))[j] = FA__CPU_OP(sigmoid)(FA__LOOP(__bounded)(gate[j]));
+        for (int j = 0; j < FA__LOOP(_abreast); j++) {
+            const int at = i + j * FA__LOOP(_block) < cols ? i + j * FA__LOOP(_block) : i; /* there is room for more than there are */
+            FA__AHEAD(gates + at);
+            FA__LOOP(_row__bring)(gate + j * FA__LOOP(_vectors), FA__LOOP(_row__block_of)(rest, gates, at, cols));
+        }
+        FA__LOOP(__bound)(gate, FA__GATES);
+        FA__CPU_OP(sigmoids)(gate, FA__GATES);
+        FA__UNROLL
+        for (int j = 0; j < FA__GATES; j++) ((FA__CPU_OP(any) *)(share + i))[j] = gate[j];
     }
 }
-/* The same of a vector, `gate`, which is bounded; share: where that of halves is. */
-FA__FN FA__CPU_OP(vec) FA__LOOP(__share)(const float *share, FA__CPU_OP(vec) gate) {
-    return FA__LOOP(_halves) ? *(const FA__CPU_OP(any) *)share : FA__CPU_OP(sigmoid)(gate);
+/* The same of a block of gates, which are bounded; share: where those of halves are. */
+FA__FN void FA__LOOP(__shares_of)(FA__CPU_OP(vec) * s, const FA__CPU_OP(vec) * gate, const float *share) {
+    FA__UNROLL
+    for (int j = 0; j < FA__LOOP(_vectors); j++) s[j] = FA__LOOP(_halves) ? ((const FA__CPU_OP(any) *)share)[j] : gate[j];
+    if (!FA__LOOP(_halves)) FA__CPU_OP(sigmoids)(s, FA__LOOP(_vectors));
 }
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
@@ -35,26 +49,27 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     const fa__segment at = fa__segment_at(&p->cut, row, p->rows.rows, 0);
     const FA__ELEMENT *gates = (const FA__ELEMENT *)fa__element(&p->gate, &at, sizeof(FA__ELEMENT));
     const FA__ELEMENT *ups = (const FA__ELEMENT *)fa__element(&p->up, &at, sizeof(FA__ELEMENT));
-    const int cols = (int)at.cols, by_unit = fa__cpu_rounds_bf16();
-    FA__CPU_ALIGNED FA__ELEMENT y[FA__LOOP(_room)];
+    FA__ELEMENT *to = (FA__ELEMENT *)fa__element(&p->y, &at, sizeof(FA__ELEMENT));
+    const int cols = (int)at.cols, by_unit = fa__cpu_rounds_bf16(), streams = p->rows.stream, fits = FA__LOOP(_row__fits)(to, cols, streams);
+    FA__CPU_ALIGNED FA__ELEMENT left[FA__LOOP(_room)];
     FA__CPU_ALIGNED float shares[FA__LOOP(_room)];
     FA__ELEMENT rest[2][FA__LOOP(_block)];
-    FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)];
+    FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)], share[FA__LOOP(_vectors)];
     (void)team, (void)place;
     FA__LOOP(__shares)(shares, gates, cols);
     for (int i = 0; i < cols; i += FA__LOOP(_block)) {
+        const int direct = i < fits;
         FA__AHEAD(ups + i);
         if (!FA__LOOP(_halves)) FA__AHEAD(gates + i);
         FA__LOOP(_row__bring)(gate, FA__LOOP(_row__block_of)(rest[0], gates, i, cols));
         FA__LOOP(_row__bring)(up, FA__LOOP(_row__block_of)(rest[1], ups, i, cols));
+        FA__LOOP(__bound)(gate, FA__LOOP(_vectors));
+        FA__LOOP(__shares_of)(share, gate, shares + i);
         FA__UNROLL
-        for (int j = 0; j < FA__LOOP(_vectors); j++) {
-            const FA__CPU_OP(vec) x = FA__LOOP(__bounded)(gate[j]);
-            gate[j] = x * FA__LOOP(__share)(shares + i + j * FA__LOOP(_row_LANES), x) * up[j];
-        }
-        FA__LOOP(_row__bring_back)(y + i, gate, 0, by_unit);
+        for (int j = 0; j < FA__LOOP(_vectors); j++) gate[j] = gate[j] * share[j] * up[j];
+        FA__LOOP(_row__bring_back)(direct ? to + i : left + i, gate, streams && direct, by_unit);
     }
-    FA__LOOP(_row__deliver)((FA__ELEMENT *)fa__element(&p->y, &at, sizeof(FA__ELEMENT)), y, cols, p->rows.stream);
+    if (fits < cols) FA__LOOP(_row__deliver)(to + fits, left + fits, cols - fits, streams);
 }
 #endif
 
@@ -68,7 +83,9 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__CPU_ALIGNED FA__ELEMENT d_gate[FA__LOOP(_room)], d_up[FA__LOOP(_room)];
     FA__CPU_ALIGNED float shares[FA__LOOP(_room)];
     FA__ELEMENT rest[3][FA__LOOP(_block)];
-    FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)], d[FA__LOOP(_vectors)];
+    FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)], d[FA__LOOP(_vectors)], share[FA__LOOP(_vectors)];
+    FA__ELEMENT *to = (FA__ELEMENT *)fa__element(&p->d_gate, &at, sizeof(FA__ELEMENT));
+    const int streams = p->rows.stream, fits = FA__LOOP(_row__fits)(to, cols, streams);
     (void)team, (void)place;
     FA__LOOP(__shares)(shares, gates, cols);
     for (int i = 0; i < cols; i += FA__LOOP(_block)) {
@@ -77,15 +94,18 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
         FA__LOOP(_row__bring)(gate, FA__LOOP(_row__block_of)(rest[0], gates, i, cols));
         FA__LOOP(_row__bring)(up, FA__LOOP(_row__block_of)(rest[1], ups, i, cols));
         FA__LOOP(_row__bring)(d, FA__LOOP(_row__block_of)(rest[2], ds, i, cols));
+        FA__LOOP(__bound)(gate, FA__LOOP(_vectors));
+        FA__LOOP(__shares_of)(share, gate, shares + i);
         FA__UNROLL
         for (int j = 0; j < FA__LOOP(_vectors); j++) {
-            const FA__CPU_OP(vec) x = FA__LOOP(__bounded)(gate[j]), share = FA__LOOP(__share)(shares + i + j * FA__LOOP(_row_LANES), x), y = x * share;
-            gate[j] = d[j] * up[j] * (share + y * (1.0f - share));
+            const FA__CPU_OP(vec) y = gate[j] * share[j];
+            gate[j] = d[j] * up[j] * (share[j] + y * (1.0f - share[j]));
             up[j] = d[j] * y;
         }
-        FA__LOOP(_row__bring_back)(d_gate + i, gate, 0, by_unit), FA__LOOP(_row__bring_back)(d_up + i, up, 0, by_unit);
+        const int direct = i < fits;
+        FA__LOOP(_row__bring_back)(direct ? to + i : d_gate + i, gate, direct && streams, by_unit), FA__LOOP(_row__bring_back)(d_up + i, up, 0, by_unit);
     }
-    FA__LOOP(_row__deliver)((FA__ELEMENT *)fa__element(&p->d_gate, &at, sizeof(FA__ELEMENT)), d_gate, cols, p->rows.stream);
+    if (fits < cols) FA__LOOP(_row__deliver)(to + fits, d_gate + fits, cols - fits, streams);
     FA__LOOP(_row__deliver)((FA__ELEMENT *)fa__element(&p->d_up, &at, sizeof(FA__ELEMENT)), d_up, cols, p->rows.stream);
 }
 #endif

@@ -48,9 +48,11 @@ FA__CPU_INLINE(2) void fa_cpu_of_bf16_pair_2(fa_cpu_vec_2 *a, fa_cpu_vec_2 *b, c
     *a = first, *b = second;
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_inverse_2(fa_cpu_vec_2 x) {
-    fa_cpu_vec_2 near; /* 2^-14 */
+    fa_cpu_vec_2 near, correction; /* near: to 2^-14 */
     __asm__("vrcp14ps %1, %0" : "=v"(near) : "v"(x));
-    return near * fa_cpu_fma_2(-x, near, fa_cpu_splat_2(2.0f));
+    correction = near;
+    __asm__("vfnmadd213ps %2, %1, %0" : "+v"(correction) : "v"(x), "v"(fa_cpu_splat_2(2.0f))); /* 2 - x near */
+    return near * correction;
 }
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_fraction_2(fa_cpu_vec_2 x) {
     fa_cpu_vec_2 fraction;

@@ -43,34 +43,45 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
 #endif
 }
 
-/* The same with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512, and that of
- * the result 1.9 units in the last place at most. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). */
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x, const int bounded) {
+/* The same of `count` vectors, at most four, with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512,
+ * and that of the result 1.9 units in the last place at most. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). There they go side by side
+ * from step to step: a core looks a few dozen operations ahead, and has more of them that do not wait for each other. */
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_shorts)(FA__CPU_OP(vec) * x, const int count, const int bounded) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
-    fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(1.86713008e-3f);
-    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(9.01703029e-3f));
-    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(5.57999132e-2f));
-    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(2.40164450e-1f));
-    p = fa_cpu_horner_2(p, f, fa_cpu_splat_2(6.93151312e-1f));
-    return fa_cpu_raise_2(fa_cpu_horner_2(p, f, fa_cpu_splat_2(1.0f)), x, bounded);
+    fa_cpu_vec_2 f[4], p[4];
+    for (int j = 0; j < count; j++) f[j] = fa_cpu_fraction_2(x[j]), p[j] = fa_cpu_splat_2(1.86713008e-3f);
+#define FA__TERM(coefficient) \
+    for (int j = 0; j < count; j++) p[j] = fa_cpu_horner_2(p[j], f[j], fa_cpu_splat_2(coefficient));
+    FA__TERM(9.01703029e-3f) FA__TERM(5.57999132e-2f) FA__TERM(2.40164450e-1f) FA__TERM(6.93151312e-1f) FA__TERM(1.0f)
+#undef FA__TERM
+    for (int j = 0; j < count; j++) x[j] = fa_cpu_raise_2(p[j], x[j], bounded);
 #else
     (void)bounded;
-    return FA__CPU_OP(exp2_by)(x, 1);
+    for (int j = 0; j < count; j++) x[j] = FA__CPU_OP(exp2_by)(x[j], 1);
 #endif
 }
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x, const int bounded) {
+    FA__CPU_OP(exp2_shorts)(&x, 1, bounded);
+    return x;
+}
 
-/* 1 / (1 + exp(-x)) of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself with AVX2, elsewhere
+/* x = 1 / (1 + exp(-x)) of `count` vectors, at most four, of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself with AVX2, elsewhere
  * (2 + 3 abs(x) / 4) 1e-7. Above -FA__SIGMOID_LOWEST the exponential is that of FA__SIGMOID_LOWEST
  * instead of -x (but for AVX-512): the result is 1 in any case. NaN stays NaN. */
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(sigmoid)(FA__CPU_OP(vec) x) {
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(sigmoids)(FA__CPU_OP(vec) * x, const int count) {
     FA__IN_ORDER
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
-    return fa_cpu_inverse_2(1.0f + fa_cpu_exp2_short_2(x * -FA__LOG2_E, 0));
+    for (int j = 0; j < count; j++) x[j] *= -FA__LOG2_E;
+    fa_cpu_exp2_shorts_2(x, count, 0);
+    for (int j = 0; j < count; j++) x[j] += 1.0f;
+    for (int j = 0; j < count; j++) x[j] = fa_cpu_inverse_2(x[j]);
 #else
     const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT), factor = FA__CPU_OP(splat)(FA__LOG2_E);
-    FA__CPU_OP(vec) minus = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), -x), shifted = FA__CPU_OP(fma)(minus, factor, shift);
-    FA__CPU_OP(vec) p = FA__CPU_OP(exp2_series)(FA__CPU_OP(fma)(minus, factor, shift - shifted), 1);
-    return FA__CPU_OP(inverse)(FA__CPU_OP(fma)(p, FA__CPU_OP(exponent)(shifted), FA__CPU_OP(splat)(1.0f)));
+    for (int j = 0; j < count; j++) {
+        FA__CPU_OP(vec) minus = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__SIGMOID_LOWEST), -x[j]), shifted = FA__CPU_OP(fma)(minus, factor, shift);
+        FA__CPU_OP(vec) p = FA__CPU_OP(exp2_series)(FA__CPU_OP(fma)(minus, factor, shift - shifted), 1);
+        x[j] = FA__CPU_OP(inverse)(FA__CPU_OP(fma)(p, FA__CPU_OP(exponent)(shifted), FA__CPU_OP(splat)(1.0f)));
+    }
 #endif
 }
 
