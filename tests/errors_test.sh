@@ -150,6 +150,16 @@ for by in cc clang; do
         attention; names $by "-std=$standard" "compile with -std=c11" -std=$standard
     done
 done
+for standard in c++98 gnu++98; do
+    attention; names c++ "-std=$standard" "compile with -std=c++17" -std=$standard
+done
+for by in cc clang c++; do # nvcc's front end leaves explicit alignments as they are
+    for pack in 8 16; do
+        { echo "#pragma pack($pack)" && attention_source; } >"$work/case.c"
+        names $by "#pragma pack($pack) before fa/fa.h" "#pragma pack, or -fpack-struct, is in force"
+        attention "#pragma pack($pack)"; names $by "#pragma pack($pack) before an instance" "#pragma pack, or -fpack-struct, is in force"
+    done
+done
 for by in cc clang c++ nvcc; do
     for first in '' '#include <math.h>' '#include <fa/mask.h>'; do
         { echo "$first" && attention_source; } >"$work/case.c"

@@ -229,14 +229,19 @@ for header in attention.h row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_ent
     ok $? "$header with FA_DECLARE leaves no parameter behind" "$work/leaks.txt"
 done
 
-# What is attention's, given to another template, does not reach the next instance.
-for header in row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h; do
-    { printf '#include <fa/fa.h>\n#define FA_USER_ARGS int\n#define FA_MASK fa_causal\n#define FA_SCORE fa_alibi\n'
-        instance $header 1; } >"$work/after.c"
-    macros "$work/after.c" | grep -E '^#define FA_(USER_ARGS|MASK|SCORE) ' >"$work/leaks.txt"
+# What is attention's, given to another template, does not reach the next instance, nor does what is a companion's, given to attention.
+kept() { # HEADER PARAMETER...: what the instance in after.c, before which they are defined, leaves of them
+    header=$1
+    shift
+    { echo '#include <fa/fa.h>' && printf '#define FA_%s\n' "$@" && instance "$header" 1; } >"$work/after.c"
+    macros "$work/after.c" | grep -E "^#define FA_($(printf '%s|' "$@" | sed 's/ [^|]*//g; s/|$//')) " >"$work/leaks.txt"
     [ ! -s "$work/leaks.txt" ]
-    ok $? "$header leaves no FA_USER_ARGS, FA_MASK or FA_SCORE behind" "$work/leaks.txt"
+    ok $? "$header leaves no parameter of other templates behind" "$work/leaks.txt"
+}
+for header in row_softmax.h layernorm.h rmsnorm.h swiglu.h cross_entropy.h rope.h; do
+    kept $header 'USER_ARGS int' 'MASK fa_causal' 'SCORE fa_alibi' 'HEAD_DIM 64' 'HEAD_DIM_V 16' 'BLOCK_M 16' 'BLOCK_N 16' 'STAGES 2' 'WARPS 1'
 done
+kept attention.h 'ACTIVATION fa_relu' 'WEIGHT_DTYPE FA_F16'
 
 # Assembly, and functions that only nvcc knows, are for the instruction layer. (Comments show some.)
 grep -rnE '(^|[^_a-z])asm *(volatile *)?\(|__((sync|shfl_|reduce_|match_|cvta)[a-z_]*|(ballot|any|all)_sync|ldg|f[a-z]+_r[nzud]|umul(64)?hi|funnelshift_[a-z]+|ffs|popc|clz)\(|(^|[^_])atomic[A-Z][A-Za-z]*\(' \

@@ -27,7 +27,7 @@
  * on the CPU; fa_sigmoid() and the other functions of fa/math.h are of that kind. The shipped activations compute in
  * fp32; on the CPU the largest errors of fa_silu and fa_gelu are, for x above 0, 5e-7 of the value, and, below 0, 1e-7;
  * those of their derivatives 1e-6. NaN stays NaN. Of -inf fa_silu and fa_gelu, and of infinities their derivatives, may be NaN, as in the unfused
- * computation, since infinity is multiplied by 0 (on the CPU fa_silu of -inf may be a number close to 0).
+ * computation, since infinity is multiplied by 0 (on the CPU fa_silu counts what is below -87, -inf included, as -87, of which it is -1e-36).
  */
 #ifndef FA_ACTIVATION_H
 #define FA_ACTIVATION_H

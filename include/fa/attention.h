@@ -220,3 +220,5 @@ FA__STRICT_END
 #undef FA_BLOCK_N
 #undef FA_WARPS
 #undef FA_STAGES
+#undef FA_WEIGHT_DTYPE /* this and FA_ACTIVATION are companions': their next instance must not find them */
+#undef FA_ACTIVATION

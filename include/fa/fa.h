@@ -35,6 +35,9 @@
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 #error "fa is written in C11: compile with -std=c11 or a later one (or -std=gnu11), not as C90"
 #endif
+#if defined(__cplusplus) && __cplusplus < 201103L
+#error "fa is written in C11 and C++11: compile with -std=c++17, -std=c++11 or a later one, not as C++98"
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +45,8 @@
 #include <string.h>
 
 #include <fa/arch/macros.h>
+
+FA__NOT_PACKED;
 
 /** Version of the library: major * 10000 + minor * 100 + patch. */
 #define FA_VERSION 100

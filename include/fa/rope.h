@@ -50,7 +50,8 @@
  * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
  * in fp32, rounded once. Without tables, angles are computed in turns, in 64-bit fixed point, where range reduction loses
  * nothing: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
- * with a rotary_dim of thousands; below 3e-6, if it is up to 256, where long double is no wider than double).
+ * with a rotary_dim of thousands; below 3e-6, if it is up to 256, where long double is no wider than double). A sine below 7e-10 may be 0, and then
+ * makes NaN of an infinite element's partner.
  */
 #include <fa/fa.h>
 

@@ -55,8 +55,8 @@
  *     NAME_PARTS, NAME_PART                  a piece in parts: how many, and elements of one; the CPU has one part
  *     const float *NAME_weights(w, view, piece, part, row, dtype, missing)   the elements of a row of any type, such as weights
  *                                            of columns, that belong to a part: in w[NAME_PART], or where they are; `missing`
- *                                            where there is none or `row` is NULL (FA_WHOLE 2: undefined where there is no column, and
- *                                            `missing` must be 0 or 1)
+ *                                            where there is none or `row` is NULL (FA_WHOLE 2: undefined where there is no column; `missing`
+ *                                            must be 0 or 1, and a `row` have a vector of elements at least, even for a view without)
  *     NAME_drawn NAME_draw(view, first, dropout)   draws which elements are dropped (fa/philox.h); column 0 is element
  *                                            number `first` of its tensor (FA_WHOLE 2: a multiple of 4)
  *     NAME_dropout(x, view, piece, drawn)    makes dropped elements 0, and scales the others

@@ -891,6 +891,58 @@ static void top_heavy(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
+/* Numbers whose squares are above what a float can be: rstd and y are 0, and nothing is NaN. */
+static void huge_numbers(const kind *k, int64_t cols, rng *r) {
+    form s = plain(2, cols);
+    s.without |= 1u << GAMMA | 1u << BETA;
+    task p = new_task(k, &s, r);
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        int wrong = 0;
+        double first = 0;
+        for (double size = 1e21; size < 2e33; size *= 10) {
+            for (int i = 0; i < 2; i++)
+                for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[X], i, j, (j % 2 ? -size : size) * (0.5 + 0.5 * rng_uniform(r)));
+            upload(&p);
+            must(k->forward(&p.args, 0));
+            download(&p);
+            for (int i = 0; i < 2; i++) {
+                int bad = !(matrix_get(&p.m[RSTD], 0, i) == 0);
+                for (int64_t j = 0; j < cols; j++) bad += !(matrix_get(&p.m[Y], i, j) == 0);
+                if (bad && !wrong) first = size;
+                wrong += bad;
+            }
+        }
+        tap_ok(!wrong, "%s, %s, %lld columns: rstd and y are 0 where squares are infinite (%d are not, from numbers of %g on)", k->name, isa, (long long)cols, wrong,
+               first);
+    }
+    delete_task(&p);
+}
+
+/* rstd, a float, of halves that are spread evenly, whose squares are rounded alike: as good as in fp32, whatever y's type. */
+static void precise_statistics(const kind *k, int64_t cols, rng *r) {
+    enum { ROWS = 100 };
+    form s = plain(ROWS, cols);
+    task p = new_task(k, &s, r);
+    double expected[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        double mean = 0, squares = 0;
+        for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[X], i, j, 2 * rng_uniform(r) - 1), mean += matrix_get(&p.m[X], i, j) / (double)cols;
+        for (int64_t j = 0; j < cols; j++) squares += pow(matrix_get(&p.m[X], i, j) - (k->centered ? mean : 0), 2);
+        expected[i] = 1 / sqrt(squares / (double)cols + (double)s.eps);
+    }
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        double worst = 0;
+        upload(&p);
+        must(k->forward(&p.args, 0));
+        download(&p);
+        for (int i = 0; i < ROWS; i++) worst = number_worse(worst, fabs(matrix_get(&p.m[RSTD], 0, i) / expected[i] - 1));
+        tap_ok(worst <= 4e-7, "%s, %s, %lld columns: rstd is off by %.2g of itself", k->name, isa, (long long)cols, worst);
+    }
+    delete_task(&p);
+}
+
 int main(void) {
     uint64_t seed;
     rng r;
@@ -917,6 +969,11 @@ int main(void) {
         workspaces(&kinds[i], &r);
     }
     far_apart(&r);
+    for (int i = 0; i < KINDS; i++) {
+        const int64_t lengths[] = {200, 768, 3001, 4096, 16384, 40000};
+        for (int c = 0; i % 3 != 1 && c < (SIMULATED ? 4 : 6); c++) huge_numbers(&kinds[i], lengths[c], &r);
+        precise_statistics(&kinds[i], 1280, &r), precise_statistics(&kinds[i], 1283, &r);
+    }
     for (int i = 0; i < KINDS && place == MEMORY_HOST; i += 3) top_heavy(&kinds[i], 400001, &r);
     for (int i = 0; i < 4; i++) equal_elements(&kinds[0], i / 2 ? 77777.77f : 12345.67f, i % 2 ? 1e-9f : 0);
 #if defined(__CUDACC__)

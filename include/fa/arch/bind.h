@@ -31,6 +31,7 @@
 #define FA__ARCH FA_CPU
 #endif
 
+FA__NOT_PACKED;
 FA__STATIC_ASSERT(sizeof FA__STR(FA_NAME) > 1, "fa: FA_NAME is empty: define it as the prefix of every generated name");
 
 /* What cannot be is said once, and the CPU stands in, so that one mistake gives one message. */

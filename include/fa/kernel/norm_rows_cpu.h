@@ -15,12 +15,13 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
  * if rows are anything like what norms are made for. */
 FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
     const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
-    FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS];
+    FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
-    for (int64_t piece = 0; piece < cols; piece += FA__LOOP(_row_LENGTH)) {
-        const int64_t end = cols - piece < FA__LOOP(_row_LENGTH) ? cols : piece + FA__LOOP(_row_LENGTH);
+    for (int64_t piece = 0; piece < cols; piece += FA__RUN) {
+        const int64_t end = cols - piece < FA__RUN ? cols : piece + FA__RUN;
         FA__CPU_OP(vec) part[FA__VECTORS], part_squares[FA__VECTORS];
         for (int j = 0; j < FA__VECTORS; j++) part[j] = part_squares[j] = none;
         for (int64_t i = piece; i < end; i += FA__AT_ONCE) {
@@ -49,8 +50,11 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
             }
         }
         for (int j = 1; j < FA__VECTORS; j++) part[0] += part[j], part_squares[0] += part_squares[j];
-        if (FA__CENTERED) all += (double)FA__LOOP(_reduce__join)(part[0], 0);
-        all_squares += (double)FA__LOOP(_reduce__join)(part_squares[0], 0);
+        runs += part[0], runs_squares += part_squares[0];
+        if (end < cols && end / FA__RUN % FA__RUNS) continue;
+        if (FA__CENTERED) all += (double)FA__LOOP(_reduce__join)(runs, 0);
+        all_squares += (double)FA__LOOP(_reduce__join)(runs_squares, 0);
+        runs = runs_squares = none;
     }
     if (FA__CENTERED) *sum = (float)all;
     *squares = (float)all_squares;
@@ -76,7 +80,7 @@ FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, c
         const float off = sum * p->inverse_cols, lost = sum * off;
         f->mean = pivot + off;
         if (lost <= 0.5f * squares && squares < INFINITY) again = 2;
-        squares = lost > squares ? 0.0f : squares - lost; /* NaN remains */
+        squares = lost > squares ? 0.0f : fmaf(-sum, off, squares); /* NaN remains; fused, so that infinite squares of numbers do, too, where `lost` is infinite */
         pivot = f->mean;
     }
 #else

@@ -11,8 +11,13 @@
 #undef FA_DTYPE
 #undef FA_ARCH
 #undef FA_USER_ARGS
-#undef FA_MASK /* this and FA_SCORE are attention's: its next instance must not find them */
+#undef FA_MASK /* this and what follows is attention's: its next instance must not find it */
 #undef FA_SCORE
+#undef FA_HEAD_DIM
+#undef FA_HEAD_DIM_V
+#undef FA_BLOCK_M
+#undef FA_BLOCK_N
+#undef FA_STAGES
 #endif
 #undef FA_SUB
 #undef FA_API

@@ -10,8 +10,8 @@
 
 /** @cond PRIVATE */
 /* A multiprocessor has room for 512 threads with 128 registers each. Of each tensor of a row of whole vectors of 16
- * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if at least 9 of 10 threads
- * then have work, because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
+ * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if enough threads
+ * then have work (fa__sweep_pieces()), because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
  * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Rows of whole vectors that a block cannot hold
  * are shared by a cluster (77 to 99 %): two blocks of half the threads a multiprocessor, as long as a cluster may have so
  * many, since each waits for the others of its cluster in every row. Other long rows are cut into segments. */
@@ -72,6 +72,20 @@ static inline FA_UNUSED void fa__rows_workers(fa__sums *s, const fa__rows *r, in
     if (s->workers < 1) s->workers = 1;
     if (s->workers > teams) s->workers = teams;
 }
+/* Of the threads of a multiprocessor those that have work, in percent, if each has so many vectors of a row. */
+static inline FA_UNUSED int fa__sweep_busy(int64_t row, int vectors) {
+    fa__rows r;
+    fa__rows_teams(&r, (row + vectors - 1) / vectors, FA__SWEEP_LANE_BLOCK);
+    const int teams = FA__SWEEP_THREADS / (r.threads * r.teams) * r.teams;
+    return (int)(teams * row * 100 / (vectors * FA__SWEEP_THREADS));
+}
+/* The vectors of a row that a thread has. Two are 1.1 to 1.3 times as fast as four where they keep more threads busy and there are two sums or three tensors
+ * (1,152, 1,280, 1,408 and 2,304 columns of bf16), and with three tensors 1.02 to 1.07 times where they keep as many busy; with two tensors and one sum 0.97
+ * times in either case. */
+static inline FA_UNUSED int fa__sweep_pieces(const fa__rows *r, const fa__sums *s, int64_t row) {
+    const int fast = fa__sweep_busy(row, FA__SWEEP_FAST), even = fa__sweep_busy(row, FA__SWEEP_EVEN);
+    return fast >= 90 || (r->tensors > 2 && fast >= 70) || (s->count == 2 && 6 * fast > 7 * even) ? FA__SWEEP_FAST : FA__SWEEP_EVEN;
+}
 /* `plain`: there is one result, without dropout; `kernel`: the sweep of FA__SWEEP_EVEN vectors, the only one of clusters; `block_scratch` and
  * `cluster_scratch`: bytes of shared memory that it needs by itself and there, besides rows and weights; `any_scratch`: what a sweep of rows of any kind needs
  * besides rows. */
@@ -125,11 +139,7 @@ FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, 
         return FA_OK;
     }
     s->pieces = FA__SWEEP_EVEN;
-    if (plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS) {
-        fa__rows_teams(r, (row + FA__SWEEP_FAST - 1) / FA__SWEEP_FAST, FA__SWEEP_LANE_BLOCK);
-        const int64_t teams = FA__SWEEP_THREADS / (r->threads * r->teams) * r->teams;
-        if (narrow || teams * row * 10 >= 9 * FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = FA__SWEEP_FAST;
-    }
+    if (plain && row <= FA__SWEEP_FAST * FA__SWEEP_THREADS) s->pieces = narrow ? FA__SWEEP_FAST : fa__sweep_pieces(r, s, row);
     fa__rows_teams(r, (share + s->pieces - 1) / s->pieces, FA__SWEEP_LANE_BLOCK);
     r->blocks = blocks;
     s->scratch_bytes = (int)scratch;

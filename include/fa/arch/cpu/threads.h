@@ -89,10 +89,13 @@ static inline FA_UNUSED void fa__job_run(fa__job *job) {
     int cancel; /* the other threads use what is on this one's stack */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 #endif
-    /* Where the default stack is small (128 KB with musl), it would not hold the tiles, and what the program has for each thread. */
+    /* The default stack need not hold the tiles: it may be small (128 KB with musl), and what the program has for each thread takes most of it, or
+     * all, with glibc. So theirs is as much larger. */
     size_t least = (job->stack_bytes + (2 << 20)) / 65536 * 65536, usual = 0;
-    if (with_attributes && (pthread_attr_getstacksize(&attributes, &usual) != 0 || usual < least))
-        pthread_attr_setstacksize(&attributes, least);
+    if (with_attributes) {
+        if (pthread_attr_getstacksize(&attributes, &usual) != 0) usual = 0;
+        pthread_attr_setstacksize(&attributes, least + usual);
+    }
     while (started < job->threads - 1 &&
            pthread_create(&others[started], with_attributes ? &attributes : NULL, fa__job_thread, job) == 0)
         started++;

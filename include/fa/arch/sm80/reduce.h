@@ -270,7 +270,7 @@ FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa
         *count = total;
     }
     *mean = first + off;
-    q -= sum * off;
+    q = fmaf(-sum, off, q); /* fused, so that infinite squares of numbers remain, where the product alone is infinite, too */
     *squares = q < 0.0f ? 0.0f : q; /* NaN remains */
 }
 FA__FN void FA__RED(_warps_moments)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared) {
