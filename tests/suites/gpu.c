@@ -128,6 +128,12 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_HEAD_DIM 64
 #define FA_MASK fa_prefix
 #include <fa/attention.h>
+/* Blocks begin with the tile of the roundest number. */
+#define FA_NAME g_wide_window
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 96
+#define FA_MASK fa_sliding_window
+#include <fa/attention.h>
 /* Two and three warpgroups. */
 #define FA_NAME g_wide
 #define FA_DTYPE FA_BF16
@@ -159,6 +165,7 @@ static const instance wide = {"g_wide", MASK_full, SCORE_none, FA_BF16, 80, 80, 
 static const instance wide_causal = {"g_wide_causal", MASK_causal, SCORE_none, FA_F16, 88, 88, g_wide_causal_forward, g_wide_causal_plan, g_wide_causal_workspace};
 static const instance documents = {"g_documents", MASK_document, SCORE_none, FA_BF16, 64, 64, g_documents_forward, g_documents_plan, g_documents_workspace};
 static const instance window = {"g_window", MASK_window, SCORE_none, FA_BF16, 64, 64, g_window_forward, g_window_plan, g_window_workspace};
+static const instance wide_window = {"g_wide_window", MASK_window, SCORE_none, FA_BF16, 96, 96, g_wide_window_forward, g_wide_window_plan, g_wide_window_workspace};
 static const instance prefix = {"g_prefix", MASK_prefix, SCORE_none, FA_BF16, 64, 64, g_prefix_forward, g_prefix_plan, g_prefix_workspace};
 static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72, g_line_forward, g_line_plan, g_line_workspace};
 static const instance biased = {"g_bias", MASK_full, SCORE_bias, FA_BF16, 128, 128, g_bias_forward, g_bias_plan, g_bias_workspace};
@@ -254,14 +261,15 @@ static void rounds(const instance *of) {
 }
 
 #if TEST_SCHEDULE == 90
-/* The same with windows, of which some leave most blocks of a head equally many keys, and some do not. */
+/* The same with windows, of which some leave most blocks of a head equally many keys, and some do not; and one of more than 32 tiles, which the planner looks
+ * at in two parts. */
 static void windows(const instance *of) {
     static const int left[] = {100, 600, -1}, right[] = {0, 40, -1};
-    for (int i = 0; i < 9; i++) {
-        shape s = shape_plain(1, 48, 4, 1300, 1400);
+    for (int i = 0; i < 10; i++) {
+        shape s = i < 9 ? shape_plain(1, 48, 4, 1300, 1400) : shape_plain(1, 2, 1, 3333, 6333);
         double worst = 0;
         int passed;
-        s.window_left = left[i % 3], s.window_right = right[i / 3];
+        s.window_left = i < 9 ? left[i % 3] : 4500, s.window_right = i < 9 ? right[i / 3] : 100;
         passed = check_shape(of, &s, &random_numbers, &worst);
         tap_ok(passed, "%s: window %d, %d (largest error %.2g of what is allowed)", of->name,
                s.window_left, s.window_right, worst);
@@ -696,6 +704,7 @@ int main(void) {
     many_keys(&wide);
     many_keys(&wide_causal);
     windows(&window);
+    windows(&wide_window);
     rounds(&prefix);
     pairs(&prefix);
     packed(&documents, 50, 400, 600);

@@ -186,7 +186,8 @@ FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
 
 /* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no
  * mask, if there is one among the 32 that are looked at, or else one of which all parts see something: consumers have most to do there, and rows
- * that see nothing of their first tile would be weighed twice in the next one. */
+ * that see nothing of their first tile would be weighed twice in the next one. Where FA__ROUND_FIRST says so, it is the one with the roundest number, and the
+ * walk goes on from there. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {
@@ -194,7 +195,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
         if (walk->before >= walk->count) return -1;
         const int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane);
         const int ends_inside = ((uint32_t)tile + 1) * FA_BLOCK_N <= (uint32_t)p->args.seqlen_k; /* without a sign: for some lanes it is no tile of the walk's */
-        walk->visit = 0, walk->full = ~0u;
+        walk->visit = 0, walk->full = ~0u, walk->from = 0;
         FA__UNROLL
         for (int part = 0; part < FA__READERS; part++) {
             const fa_box of_part = FA__LOOP(_part_of)(box, part);
@@ -211,9 +212,17 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
 #if FA__OWN_NOTES
     if (!best) best = walk->visit & ~(memory->unseen[0] | memory->unseen[1]);
 #endif
+    if (FA__ROUND_FIRST && first) {
+        FA__UNROLL
+        for (int step = 2; step <= 16; step *= 2) {
+            const uint32_t rounder = best & FA__OP(ballot)(FA__LOOP(_walk_tile)(walk, walk->before + lane) % step == 0);
+            if (rounder) best = rounder;
+        }
+    }
     first = FA__LINES || !first || !best ? -1 : FA__OP(lowest_bit)(best);
-    const int bit = first < 0 ? FA__OP(lowest_bit)(walk->visit) : first;
+    const int bit = first < 0 ? FA__OP(lowest_bit)(FA__LOOP(_walk_ahead)(walk)) : first;
     if (first >= 0) walk->visit ^= 1u << first;
+    if (FA__ROUND_FIRST && first >= 0) walk->from = first;
     int tile = first < 0 ? FA__LOOP(_walk_take)(walk) : FA__LOOP(_walk_tile)(walk, walk->before + first), full = first >= 0 || !walk->masked;
 #else
     (void)memory, (void)first, (void)lane;
@@ -232,6 +241,12 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     (void)bit;
 #endif
     return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
+}
+
+/* Tells the other warps which block is number `count`. */
+FA__FN void FA__LOOP(_tell_block)(FA__LOOP(_shared) * shared, uint32_t count, fa_box box) {
+    const FA__LOOP(_block) block = {box.batch, box.head, box.head_kv, box.queries.begin};
+    shared->block[count % FA__LOOP(_blocks)] = block;
 }
 
 /* Writes the notes of a team, in order: for each of its query blocks, one for each tile that the mask leaves. */
@@ -256,6 +271,11 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
 #if FA__OWN_NOTES
         int kinds = 0; /* of that note */
 #endif
+        const int at_once = FA__LOOP(_first_q) && count == 0; /* not all blocks: two teams would be up to 1.5% slower */
+        if (at_once && lane == 0) {
+            FA__LOOP(_tell_block)(shared, count, box);
+            fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_first));
+        }
         if (!end) {
             FA__LOOP(_recall)(&memory, p, box, lane);
             FA__LOOP(_walk_start)(&walk, p, box, lane);
@@ -266,10 +286,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
             int next = end ? -1 : FA__LOOP(_walk_next)(&walk, &memory, p, box, first, lane);
             if (first) {
                 first = 0;
-                if (lane == 0) {
-                    FA__LOOP(_block) block = {box.batch, box.head, box.head_kv, box.queries.begin};
-                    shared->block[count % FA__LOOP(_blocks)] = block;
-                }
+                if (!at_once && lane == 0) FA__LOOP(_tell_block)(shared, count, box);
                 word = end ? FA__LOOP(_end) : next | FA__LOOP(_first);
                 if (!end && next < 0) /* a block that sees no key gets one tile, all of which is masked */
                     word = (walk.begin + walk.count) << FA__LOOP(_note_bits) | FA__LOOP(_masked) | FA__LOOP(_first);

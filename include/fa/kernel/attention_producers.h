@@ -49,7 +49,7 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 }
 
 /* Follows the notes, and brings a tile's K, the V of the tile before it, at a block's beginning its Q, and the tile of a bias,
- * each once a buffer is free: this is the order in which buffers become free. With key biases all lanes of the warp take part,
+ * each once a buffer is free: this is the order in which buffers become free, but for Q that is asked for ahead. With key biases all lanes of the warp take part,
  * since they load those. */
 FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_place) at = {0, 0}, to = {0, 0}, v_to = {0, 0}, q_to = {0, 0};
@@ -59,10 +59,20 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
 #if FA__BIAS_TILES
     FA__LOOP(_place) bias_to = {0, 0};
 #endif
+    if (FA__LOOP(_first_q)) { /* before the planner has begun with its tiles */
+        fa_sm90_mbarrier_wait(fa_sm90_shared_address(&shared->of_first), 0);
+        FA__LOOP(_bring_q)(launch, shared, shared->block[0], q_to, lane);
+        FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
+    }
     for (;;) {
         FA__LOOP(_wait_full)(shared->of_notes, at);
         const int word = shared->note[at.slot][0], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
         if (begins) block = shared->block[blocks++ % FA__LOOP(_blocks)];
+        const int q_due = begins && !(FA__LOOP(_first_q) && blocks == 1);
+        if (q_due && FA__LOOP(_q_ahead)) {
+            FA__LOOP(_bring_q)(launch, shared, block, q_to, lane);
+            FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
+        }
         if (!end) {
             FA__LOOP(_bring_k)(launch, shared, block, FA__LOOP(_first_key)(word), to, lane);
             FA__LOOP(_advance)(&to, FA_STAGES);
@@ -75,7 +85,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
             FA__LOOP(_bring_v)(launch, shared, of_v, FA__LOOP(_first_key)(due), v_to, lane);
             FA__LOOP(_advance)(&v_to, FA_STAGES);
         }
-        if (begins) {
+        if (q_due && !FA__LOOP(_q_ahead)) {
             FA__LOOP(_bring_q)(launch, shared, block, q_to, lane);
             FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
         }

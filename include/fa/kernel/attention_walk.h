@@ -18,6 +18,7 @@ typedef struct FA__LOOP(_walk) {
     int before;           /* how many come before the 32 that are being consumed; where they are taken one by one, the next one's number less 32 */
     int diagonal;         /* how many come before the diagonal */
     uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
+    int from;             /* the one of those 32 that the walk begins with: those before it come last */
     int masked;           /* the latest tile is one that the mask looks at */
 #if FA__MASK_NEEDS & FA__NEED_SPAN
     fa_range seen_by_all[FA__READERS]; /* keys, not tiles, that all queries of a part see */
@@ -45,7 +46,7 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
     walk->diagonal = fa__min(diagonal, walk->count - 1);
     walk->before = -FA__LANES;
     walk->visit = walk->full = 0;
-    walk->masked = 0;
+    walk->masked = walk->from = 0;
 }
 
 /* The order of the tiles: ascending; or, where the schedule has FA__LINES (with ALiBi), from the diagonal back to the first, and then those
@@ -60,10 +61,16 @@ FA__FN fa_range FA__LOOP(_keys_of_tile)(const FA__PARAMS *p, int tile) {
     return fa__range((int)begin, fa__min((int)(begin + FA_BLOCK_N), p->args.seqlen_k));
 }
 
-/* The next of the 32 tiles; there must be one. */
+/* Those of the 32 tiles that come next, of which there must be one: from the one that the walk began with on, or else the others. */
+FA__FN uint32_t FA__LOOP(_walk_ahead)(const FA__LOOP(_walk) * walk) {
+    const uint32_t later = walk->visit >> walk->from << walk->from;
+    return later ? later : walk->visit;
+}
+/* The next of them. */
 FA__FN int FA__LOOP(_walk_take)(FA__LOOP(_walk) * walk) {
-    int bit = FA__OP(lowest_bit)(walk->visit);
-    walk->visit &= walk->visit - 1;
+    const uint32_t ahead = FA__LOOP(_walk_ahead)(walk);
+    const int bit = FA__OP(lowest_bit)(ahead);
+    walk->visit ^= ahead & (0u - ahead);
     walk->masked = !(walk->full >> bit & 1);
     return FA__LOOP(_walk_tile)(walk, walk->before + bit);
 }

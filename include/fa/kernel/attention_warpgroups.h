@@ -479,6 +479,7 @@ FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
     for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
 #endif
     for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], 1);
+    if (FA__LOOP(_first_q)) fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_first), 1);
 #if FA__CURVED
     for (int i = 0; i < FA__LOOP(_groups); i++) shared->steep[i][0] = shared->steep[i][1] = shared->steep[i][2] = 0;
 #endif
@@ -523,6 +524,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__REGISTERS
 #undef FA__PRODUCER_REGISTERS
 #undef FA__LOOKS_FIRST
+#undef FA__ROUND_FIRST
 #undef FA__LATE_K
 #undef FA__SUMS_EARLY
 #undef FA__PLANS_TWICE
