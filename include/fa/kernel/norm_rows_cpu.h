@@ -20,11 +20,11 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
     const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
-    for (int64_t piece = 0; piece < cols; piece += FA__RUN) {
-        const int64_t end = cols - piece < FA__RUN ? cols : piece + FA__RUN;
+    for (int64_t run = 0; run < cols; run += FA__RUN) {
+        const int64_t end = cols - run < FA__RUN ? cols : run + FA__RUN;
         FA__CPU_OP(vec) part[FA__VECTORS], part_squares[FA__VECTORS];
         for (int j = 0; j < FA__VECTORS; j++) part[j] = part_squares[j] = none;
-        for (int64_t i = piece; i < end; i += FA__AT_ONCE) {
+        for (int64_t i = run; i < end; i += FA__AT_ONCE) {
             if (i + FA__AT_ONCE <= end) {
                 FA__LOOP(_row__ask_block)((uintptr_t)(x + i) + ahead);
                 if (r) FA__LOOP(_row__ask_block)((uintptr_t)(r + i) + ahead);

@@ -103,10 +103,10 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
             up[j] = d[j] * y;
         }
         const int direct = i < fits;
-        FA__LOOP(_row__bring_back)(direct ? to + i : d_gate + i, gate, direct && streams, by_unit), FA__LOOP(_row__bring_back)(d_up + i, up, 0, by_unit);
+        FA__LOOP(_row__bring_back)(direct ? to + i : d_gate + i, gate, streams && direct, by_unit), FA__LOOP(_row__bring_back)(d_up + i, up, 0, by_unit);
     }
     if (fits < cols) FA__LOOP(_row__deliver)(to + fits, d_gate + fits, cols - fits, streams);
-    FA__LOOP(_row__deliver)((FA__ELEMENT *)fa__element(&p->d_up, &at, sizeof(FA__ELEMENT)), d_up, cols, p->rows.stream);
+    FA__LOOP(_row__deliver)((FA__ELEMENT *)fa__element(&p->d_up, &at, sizeof(FA__ELEMENT)), d_up, cols, streams);
 }
 #endif
 #undef FA__AHEAD
