@@ -94,10 +94,10 @@ typedef struct FA__LOOP(_near) {
     FA__CPU_OP(vec) scale, offsets, bases;
 } FA__LOOP(_near);
 /* A round of it: of two vectors of elements from z[i] on, or of what there is before z[count] if they are not `whole`, the exponentials, to to[i] and so on
- * if `keeps`, and added to run[] if `sums`; *top becomes what FA__LOOP(__highest)() or FA__LOOP(__lowest)() is given. As many elements, `ahead` bytes
+ * if `keeps`, and added to run[] if `sums`; `rough` as exp2_shorts() has it; *top becomes what FA__LOOP(__highest)() or FA__LOOP(__lowest)() is given. As many elements, `ahead` bytes
  * further on, are prefetched. */
 FA__FN void FA__LOOP(__near_round)(FA__CPU_OP(vec) * run, FA__CPU_OP(vec) * top, float *to, const FA__ELEMENT *z, int i, int count, const int whole,
-                                   const FA__LOOP(_near) * by, const size_t ahead, const int keeps, const int sums, const int bounded) {
+                                   const FA__LOOP(_near) * by, const size_t ahead, const int keeps, const int sums, const int bounded, const int rough) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
     enum { FA__HALVES = FA__IS_HALF };
     FA__ELEMENT rest[FA__STRIDE], lowest;
@@ -114,7 +114,7 @@ FA__FN void FA__LOOP(__near_round)(FA__CPU_OP(vec) * run, FA__CPU_OP(vec) * top,
     else if (!FA__SHOWS) *top = FA__CPU_OP(max)(a, FA__CPU_OP(max)(b, *top));
     if (FA__FUSED) a = FA__CPU_OP(horner)(a, by->scale, by->offsets), b = FA__CPU_OP(horner)(b, by->scale, by->offsets);
     else a = (a - by->bases) * by->scale, b = (b - by->bases) * by->scale;
-    a = FA__CPU_OP(exp2_short)(a, bounded), b = FA__CPU_OP(exp2_short)(b, bounded);
+    a = FA__CPU_OP(exp2_short)(a, bounded, rough), b = FA__CPU_OP(exp2_short)(b, bounded, rough);
     if (keeps) {
         *(FA__CPU_OP(any) *)(to + i) = a;
         if (whole || FA__LOOP(_row_SPLIT) || i + FA__FLOATS < count) *(FA__CPU_OP(any) *)(to + i + FA__FLOATS) = b;
@@ -127,7 +127,7 @@ FA__FN void FA__LOOP(__near_round)(FA__CPU_OP(vec) * run, FA__CPU_OP(vec) * top,
  * claimed that none is below 2^-126 (`bounded`), -1 if one is. As much memory as this is, `ahead` bytes further on, is
  * prefetched meanwhile, if that is not 0. */
 FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, const size_t ahead,
-                               const int keeps, const int sums, const int bounded) {
+                               const int keeps, const int sums, const int bounded, const int rough) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
     enum { FA__HALVES = FA__IS_HALF, FA__RUN = FA__CPU_RUN * FA__STRIDE };
     const size_t at_once = FA__STRIDE * sizeof(FA__ELEMENT) % 64 == 0 ? 0 : ahead, evenly = ahead - at_once; /* whole lines in each round */
@@ -143,10 +143,10 @@ FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int 
     /* Runs, two rounds at a time: with a branch for each, and one that asks for the row's end, the ends of runs, which a processor did not foresee, cost 6 %. */
     for (; sums && i + FA__RUN <= count; all += run[0] + run[1], run[0] = run[1] = none)
         for (const int end = i + FA__RUN; i < end; i += 2 * FA__STRIDE) {
-            FA__LOOP(__near_round)(run, &top, to, z, i, count, 1, &by, evenly, keeps, sums, bounded);
-            FA__LOOP(__near_round)(run, &top, to, z, i + FA__STRIDE, count, 1, &by, evenly, keeps, sums, bounded);
+            FA__LOOP(__near_round)(run, &top, to, z, i, count, 1, &by, evenly, keeps, sums, bounded, rough);
+            FA__LOOP(__near_round)(run, &top, to, z, i + FA__STRIDE, count, 1, &by, evenly, keeps, sums, bounded, rough);
         }
-    for (; i < count; i += FA__STRIDE) FA__LOOP(__near_round)(run, &top, to, z, i, count, 0, &by, evenly, keeps, sums, bounded);
+    for (; i < count; i += FA__STRIDE) FA__LOOP(__near_round)(run, &top, to, z, i, count, 0, &by, evenly, keeps, sums, bounded, rough);
     all += run[0] + run[1];
 #if defined(FA__NEAR_LOWEST)
     if (bounded && !(fmaf(FA__LOOP(__lowest)(top, z, count), scale_log2, -offset) >= FA__EXP2_LOWEST)) return -1;
@@ -160,11 +160,11 @@ FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int 
  * was, they are computed once more. *far: the pieces for which that is not tried, since one was so lately: such numbers
  * take long. The results do not depend on it. */
 FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far, const size_t ahead,
-                            const int keeps, const int sums) {
+                            const int keeps, const int sums, const int rough) {
     if (!(fabsf(base * scale_log2) < FA__OFFSET_MOST)) return 0; /* infinite before the first piece */
 #if defined(FA__NEAR_LOWEST)
     if (*far == 0.0f && count >= 2 * FA__LOOP(_row_LANES)) {
-        const int done = FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 1);
+        const int done = FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 1, rough);
         if (done >= 0) return done;
         *far = FA__NEAR_PIECES;
     }
@@ -172,23 +172,23 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
 #else
     (void)far;
 #endif
-    return FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 0);
+    return FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 0, rough);
 }
 #undef FA__NEAR_LOWEST
 /* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look for their largest. */
 #define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2, float *far) {
     float factor;
-    return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor, far, FA__NEAR_AHEAD, 0, 1);
+    return FA__LOOP(__near)(sum, NULL, z, count, base, scale_log2, &factor, far, FA__NEAR_AHEAD, 0, 1, 0);
 }
 FA__FN_CALLED int FA__LOOP(_near_keep)(float *sum, float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far) {
-    return FA__LOOP(__near)(sum, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 1);
+    return FA__LOOP(__near)(sum, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 1, FA__IS_HALF);
 }
 FA__FN_CALLED int FA__LOOP(_near_again)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far) {
-    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, 0, 1, 0);
+    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, 0, 1, 0, FA__IS_HALF);
 }
 FA__FN_CALLED int FA__LOOP(_near_once)(float *to, const FA__ELEMENT *z, int count, float base, float scale_log2, float *factor, float *far) {
-    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 0);
+    return FA__LOOP(__near)(NULL, to, z, count, base, scale_log2, factor, far, FA__NEAR_AHEAD, 1, 0, 0);
 }
 #undef FA__NEAR_AHEAD
 #undef FA__NEAR_MUCH

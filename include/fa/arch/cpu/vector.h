@@ -3,11 +3,13 @@
  * its selections free of branches. */
 
 #if !defined(FA__ISA_AVX512) || FA__ISA != FA__ISA_AVX512
-/* 2^(f + 1) for |f| <= 1/2: the polynomial of fa__exp2_cpu(), or one of a term less (minimax in relative error, 9.2e-8). */
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_series)(FA__CPU_OP(vec) f, const int shorter) {
-    FA__CPU_OP(vec) p = FA__CPU_OP(splat)(2.0f * (shorter ? 1.32646716e-3f : FA__EXP2_FIRST));
+/* 2^(f + 1) for |f| <= 1/2: the polynomial of fa__exp2_cpu(), or one of `fewer` terms less, one or two (minimax in relative error, 9.2e-8, 2.6e-6). */
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_series)(FA__CPU_OP(vec) f, const int fewer) {
+    FA__CPU_OP(vec) p = FA__CPU_OP(splat)(2.0f * (fewer == 2 ? 9.57010191e-3f : fewer ? 1.32646716e-3f : FA__EXP2_FIRST));
 #define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
-    if (shorter) {
+    if (fewer == 2) {
+        FA__TERM(5.59178603e-2f) FA__TERM(2.40247448e-1f) FA__TERM(6.93121815e-1f) FA__TERM(9.99999261e-1f)
+    } else if (fewer) {
         FA__TERM(9.67147104e-3f) FA__TERM(5.55073355e-2f) FA__TERM(2.40222425e-1f) FA__TERM(6.93146982e-1f) FA__TERM(1.0f)
     } else {
         FA__EXP2_OTHERS(FA__TERM)
@@ -19,11 +21,11 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_series)(FA__CPU_OP(vec) 
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exponent)(FA__CPU_OP(vec) shifted) {
     return (FA__CPU_OP(vec))((FA__CPU_OP(bits))shifted << 23);
 }
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_by)(FA__CPU_OP(vec) x, const int shorter) {
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_by)(FA__CPU_OP(vec) x, const int fewer) {
     FA__IN_ORDER
     const FA__CPU_OP(vec) shift = FA__CPU_OP(splat)(FA__EXP2_SHIFT);
     FA__CPU_OP(vec) clamped = FA__CPU_OP(max)(FA__CPU_OP(splat)(FA__EXP2_LOWEST), x), shifted = clamped + shift;
-    return FA__CPU_OP(exp2_series)(clamped - (shifted - shift), shorter) * FA__CPU_OP(exponent)(shifted);
+    return FA__CPU_OP(exp2_series)(clamped - (shifted - shift), fewer) * FA__CPU_OP(exponent)(shifted);
 }
 #endif
 
@@ -44,24 +46,29 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
 }
 
 /* The same of `count` vectors, at most four, with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512,
- * and that of the result 1.9 units in the last place at most. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). There they go side by side
+ * and that of the result 1.9 units in the last place at most. rough: with one more operation less, for what is nothing but rounded to half types: the error
+ * is 2.7e-6, a hundredth of what rounding to FA_F16 may lose. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). There they go side by side
  * from step to step: a core looks a few dozen operations ahead, and has more of them that do not wait for each other. */
-FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_shorts)(FA__CPU_OP(vec) * x, const int count, const int bounded) {
+FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_shorts)(FA__CPU_OP(vec) * x, const int count, const int bounded, const int rough) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     fa_cpu_vec_2 f[4], p[4];
-    for (int j = 0; j < count; j++) f[j] = fa_cpu_fraction_2(x[j]), p[j] = fa_cpu_splat_2(1.86713008e-3f);
+    for (int j = 0; j < count; j++) f[j] = fa_cpu_fraction_2(x[j]), p[j] = fa_cpu_splat_2(rough ? 1.35341679e-2f : 1.86713008e-3f);
 #define FA__TERM(coefficient) \
     for (int j = 0; j < count; j++) p[j] = fa_cpu_horner_2(p[j], f[j], fa_cpu_splat_2(coefficient));
-    FA__TERM(9.01703029e-3f) FA__TERM(5.57999132e-2f) FA__TERM(2.40164450e-1f) FA__TERM(6.93151312e-1f) FA__TERM(1.0f)
+    if (rough) {
+        FA__TERM(5.20114606e-2f) FA__TERM(2.41442757e-1f) FA__TERM(6.93003834e-1f) FA__TERM(1.00000259f)
+    } else {
+        FA__TERM(9.01703029e-3f) FA__TERM(5.57999132e-2f) FA__TERM(2.40164450e-1f) FA__TERM(6.93151312e-1f) FA__TERM(1.0f)
+    }
 #undef FA__TERM
     for (int j = 0; j < count; j++) x[j] = fa_cpu_raise_2(p[j], x[j], bounded);
 #else
     (void)bounded;
-    for (int j = 0; j < count; j++) x[j] = FA__CPU_OP(exp2_by)(x[j], 1);
+    for (int j = 0; j < count; j++) x[j] = FA__CPU_OP(exp2_by)(x[j], 1 + rough);
 #endif
 }
-FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x, const int bounded) {
-    FA__CPU_OP(exp2_shorts)(&x, 1, bounded);
+FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x, const int bounded, const int rough) {
+    FA__CPU_OP(exp2_shorts)(&x, 1, bounded, rough);
     return x;
 }
 
@@ -72,7 +79,7 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(sigmoids)(FA__CPU_OP(vec) * x, const int
     FA__IN_ORDER
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     for (int j = 0; j < count; j++) x[j] *= -FA__LOG2_E;
-    fa_cpu_exp2_shorts_2(x, count, 0);
+    fa_cpu_exp2_shorts_2(x, count, 0, 0);
     for (int j = 0; j < count; j++) x[j] += 1.0f;
     for (int j = 0; j < count; j++) x[j] = fa_cpu_inverse_2(x[j]);
 #else
@@ -122,7 +129,7 @@ void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset,
         FA__CPU_OP(vec)
         weight = wide ? FA__CPU_OP(horner)(*at + add, factor, FA__CPU_OP(splat)(0.0f))
                       : FA__CPU_OP(horner)(*at, factor, add);
-        *at = weight = shorter ? FA__CPU_OP(exp2_short)(weight, 0) : FA__CPU_OP(exp2)(weight);
+        *at = weight = shorter ? FA__CPU_OP(exp2_short)(weight, 0, 0) : FA__CPU_OP(exp2)(weight);
         *total += weight;
     }
     for (; i < n; i++) sum[i] += s[i] = fa__exp2_cpu(wide ? (s[i] + offset[i]) * scale : s[i] * scale + offset[i]);
