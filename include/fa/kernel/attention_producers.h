@@ -14,17 +14,18 @@ FA__FN void FA__LOOP(_together)(void) {
     if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
 }
 
-/* Brings each warpgroup the Q of a block, once it is done with the one before; at the end tells it that there is no more. */
-FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, FA__LOOP(_place) to, int lane) {
+/* Brings each warpgroup the Q of a block to the next place, once it is done with what was there; at the end tells it that there is no more. */
+FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, FA__LOOP(_place) * to, int lane) {
     for (int group = 0; group < FA__LOOP(_groups); group++) {
-        FA__LOOP(_wait_empty)(shared->of_q[group], to);
+        FA__LOOP(_wait_empty)(shared->of_q[group], *to);
         FA__LOOP(_together)();
-        FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
+        FA__LOOP(_pair) *of = &shared->of_q[group][to->slot];
         FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
         if (lane != 0) continue;
-        if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
+        if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to->slot], from, full));
         else fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&of->full));
     }
+    FA__LOOP(_advance)(to, FA__LOOP(_q_stages));
 }
 
 /* Brings a tile of K, and the biases of its keys. */
@@ -61,18 +62,14 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
 #endif
     if (FA__LOOP(_first_q)) { /* before the planner has begun with its tiles */
         fa_sm90_mbarrier_wait(fa_sm90_shared_address(&shared->of_first), 0);
-        FA__LOOP(_bring_q)(launch, shared, shared->block[0], q_to, lane);
-        FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
+        FA__LOOP(_bring_q)(launch, shared, shared->block[0], &q_to, lane);
     }
     for (;;) {
         FA__LOOP(_wait_full)(shared->of_notes, at);
         const int word = shared->note[at.slot][0], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
         if (begins) block = shared->block[blocks++ % FA__LOOP(_blocks)];
         const int q_due = begins && !(FA__LOOP(_first_q) && blocks == 1);
-        if (q_due && FA__LOOP(_q_ahead)) {
-            FA__LOOP(_bring_q)(launch, shared, block, q_to, lane);
-            FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
-        }
+        if (q_due && FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, &q_to, lane);
         if (!end) {
             FA__LOOP(_bring_k)(launch, shared, block, FA__LOOP(_first_key)(word), to, lane);
             FA__LOOP(_advance)(&to, FA_STAGES);
@@ -85,10 +82,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
             FA__LOOP(_bring_v)(launch, shared, of_v, FA__LOOP(_first_key)(due), v_to, lane);
             FA__LOOP(_advance)(&v_to, FA_STAGES);
         }
-        if (q_due && !FA__LOOP(_q_ahead)) {
-            FA__LOOP(_bring_q)(launch, shared, block, q_to, lane);
-            FA__LOOP(_advance)(&q_to, FA__LOOP(_q_stages));
-        }
+        if (q_due && !FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, &q_to, lane);
         if (end) return;
         due = word, of_v = block;
 #if FA__BIAS_TILES

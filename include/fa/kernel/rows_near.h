@@ -94,8 +94,8 @@ typedef struct FA__LOOP(_near) {
     FA__CPU_OP(vec) scale, offsets, bases;
 } FA__LOOP(_near);
 /* A round of it: of two vectors of elements from z[i] on, or of what there is before z[count] if they are not `whole`, the exponentials, to to[i] and so on
- * if `keeps`, and added to run[] if `sums`; `rough` as exp2_shorts() has it; *top becomes what FA__LOOP(__highest)() or FA__LOOP(__lowest)() is given. As many elements, `ahead` bytes
- * further on, are prefetched. */
+ * if `keeps`, and added to run[] if `sums`; *top becomes what FA__LOOP(__highest)() or FA__LOOP(__lowest)() is given. As many elements, `ahead` bytes
+ * further on, are prefetched. `bounded` and `rough`: exp2_shorts() of arch/cpu/vector.h. */
 FA__FN void FA__LOOP(__near_round)(FA__CPU_OP(vec) * run, FA__CPU_OP(vec) * top, float *to, const FA__ELEMENT *z, int i, int count, const int whole,
                                    const FA__LOOP(_near) * by, const size_t ahead, const int keeps, const int sums, const int bounded, const int rough) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
