@@ -74,11 +74,11 @@ static double lse_row(const double *z, int64_t cols, double *largest) {
 }
 /* The loss, and how far a computation in float may be from it. */
 static double loss_row(const double *z, int64_t cols, int target, const options *o, double *slack) {
-    double largest, rest = lse_row(z, cols, &largest), lse = largest + rest, mean = 0, size = 0;
+    double largest, rest = lse_row(z, cols, &largest), lse = largest + rest, mean = 0, size = 0, pivot = fabs(z[0]) < 1e30 ? z[0] : 0;
     *slack = 0;
     if (ignored(o, target)) return 0;
     if (!valid(target, cols)) return NAN;
-    for (int64_t j = 0; j < cols; j++) mean += z[j] / (double)cols, size += fabs(z[j]) / (double)cols;
+    for (int64_t j = 0; j < cols; j++) mean += z[j] / (double)cols, size += fabs(z[j] - pivot) / (double)cols; /* of the numbers that are added up */
     double nll = largest - z[target] + rest;
     double loss = (o->smoothing > 0 ? (1 - o->smoothing) * nll + o->smoothing * (largest - mean + rest) : nll) + (o->z_loss > 0 ? o->z_loss * lse * lse : 0);
     *slack = 1.5e-6 + 2.5e-7 * fabs(largest - z[target]) + 2 * cap_slack(o) + 2e-7 * fabs(loss);
@@ -301,6 +301,7 @@ static void special(const kind *k, int64_t cols, rng *r) {
 static void large(const kind *k, int64_t cols, rng *r) {
     form s = plain(9, cols);
     s.spread = 1e5; /* of the last row: some of its elements are near, and some are not */
+    s.o.smoothing = rng_one_in(r, 2) ? 0 : 0.1;
     task p = new_task(k, &s, r);
     set_large(&p.m[LOGITS], r);
     for (int i = 0; i < 9; i++) set_target(&p, i, rng_int(r, 0, (int)cols - 1));

@@ -9,12 +9,20 @@
 #endif
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
-/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), the sum of z. `far`:
+/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), and for label smoothing the sum of z - pivot. `far`:
  * how large that largest, times log2(e), ever was in size; on the CPU it is *far of rows_near.h instead. */
 typedef struct FA__LOOP(_seen) {
     float max, far;
     FA__LOOP(_reduce__total) sum, total;
+    float pivot; /* a number that the row's are near to, if they are all large: the sum of z itself would be rounded to a multiple of what z has no use for */
 } FA__LOOP(_seen);
+
+/* The row's first logit, unless it is infinite, NaN or very large. */
+FA__FN float FA__LOOP(__pivot_of)(const FA__PARAMS *p, const FA__ELEMENT *logits, int64_t cols) {
+    float z = cols > 0 && p->smoothing > 0.0f ? fa_load_element(logits, 0, FA_DTYPE) : 0.0f;
+    if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
+    return fabsf(z) < 1e30f ? z : 0.0f;
+}
 
 #if FA__LANES > 1
 /* A piece, which is in flight: while it is used, the next one is started: `full`, or what there is of it. Without a soft
@@ -70,9 +78,11 @@ FA__FN_CALLED void FA__LOOP(__see)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight)
             FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
         }
         if (p->smoothing > 0.0f) {
-            FA__LOOP(_row_scan_pad)(x, flight, in, part, 0.0f);
-            seen->total += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_sum_of)(x, count);
-            FA__LOOP(_row_scan_pad)(x, flight, in, part, -INFINITY);
+            float above[FA__LOOP(_row_PART)];
+            FA__UNROLL
+            for (int i = 0; i < count; i++) above[i] = x[i] - seen->pivot;
+            FA__LOOP(_row_scan_pad)(above, flight, in, part, 0.0f);
+            seen->total += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_sum_of)(above, count);
         }
         const float base = FA__LOOP(_reduce__rise)(&seen->max, &seen->sum, FA__LOOP(_reduce_max_of)(x, count, seen->max), FA__LOG2_E);
         seen->sum += (FA__LOOP(_reduce__total))FA__LOOP(_reduce_exp_sum_of)(x, count, base, FA__LOG2_E);
@@ -89,7 +99,7 @@ FA__FN void FA__LOOP(__see_edges)(FA__LOOP(_seen) * seen, const FA__LOOP(_row_sc
         const float weight = fa__exp2((z - base) * FA__LOG2_E); /* before the sum is rescaled: elsewhere rows of 1,024 columns are 1 % slower */
         FA__LOOP(_reduce__rise)(&seen->max, &seen->sum, largest, FA__LOG2_E);
         seen->sum += (FA__LOOP(_reduce__total))weight;
-        seen->total += (FA__LOOP(_reduce__total))z;
+        seen->total += (FA__LOOP(_reduce__total))(z - seen->pivot);
     }
 }
 
@@ -99,7 +109,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     if (!there) row = 0;
     const FA__ELEMENT *logits = (const FA__ELEMENT *)p->logits.data + row * p->logits.stride_row;
     const float cap = p->cap, smoothing = p->smoothing;
-    const FA__LOOP(_seen) nothing = {-INFINITY, 0.0f, 0, 0};
+    const FA__LOOP(_seen) nothing = {-INFINITY, 0.0f, 0, 0, FA__LOOP(__pivot_of)(p, logits, cols)};
     FA__LOOP(_seen) seen = nothing;
     FA__ELEMENT picked = 0;
     int target = 0;
@@ -146,7 +156,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
         loss = (max - at_target) + log_sum;
         if (loss < 0.0f) loss = 0.0f; /* by the sum's rounding, where the target has nearly all of it */
         if (smoothing > 0.0f)
-            loss = (1.0f - smoothing) * loss + smoothing * ((max - total / (float)cols) + log_sum);
+            loss = (1.0f - smoothing) * loss + smoothing * ((max - nothing.pivot) - total / (float)cols + log_sum);
         if (p->z_loss > 0.0f) loss += p->z_loss * lse * lse;
         if (p->loss) p->loss[row] = ignored ? 0.0f : loss;
         if (p->lse) p->lse[row] = lse;
