@@ -22,9 +22,11 @@
 #include <ucontext.h>
 #endif
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -106,6 +108,11 @@ struct copy {
     const void *from;
     int size, bytes, group; /* of what is written; of what is read, after which zeros follow */
 };
+struct written { /* 16 bytes of shared memory */
+    uint32_t at;
+    int fenced; /* for the copy engine */
+};
+typedef std::vector<std::shared_ptr<written>> writings;
 struct thread {
     context goes_on;
     int shared, group, copies;
@@ -116,7 +123,7 @@ struct thread {
     int product_group;
     std::vector<std::function<void()>> stores;
     size_t committed; /* of the stores */
-    std::vector<uint32_t> unfenced; /* where it has written 16 bytes since its last fence */
+    writings unfenced; /* what it has written, or learnt of at barriers, since its last fence */
 };
 struct named_barrier {
     int arrived, threads, generation;
@@ -127,6 +134,8 @@ struct block {
     machine_words shown[THREADS / 32][2][32];
     named_barrier named[NAMED];
     std::vector<std::function<void()>> coming; /* to its shared memory: boxes, and what other blocks send */
+    writings all;                      /* of its threads */
+    std::map<uint32_t, writings> told; /* of which those that wait at an mbarrier learn */
     std::vector<unsigned char> aside;          /* its shared memory, while another block of the cluster has the turn */
     unsigned index;
     int ended;
@@ -208,6 +217,8 @@ static void begin_block(void) {
         t->unfenced.clear();
     }
     memset(own->named, 0, sizeof own->named);
+    own->all.clear();
+    own->told.clear();
     own->ended = 0;
 }
 /* Gives each warp the turn once; returns whether anything happened. */
@@ -330,6 +341,10 @@ static void mbarrier_ends(mbarrier *b) {
     b->phase ^= 1;
     b->pending = b->arrivals;
 }
+static writings *unfenced(writings *of) {
+    of->erase(std::remove_if(of->begin(), of->end(), [](const std::shared_ptr<written> &w) { return w->fenced; }), of->end());
+    return of;
+}
 void machine_mbarrier_init(uint32_t barrier, int arrivals) {
     const mbarrier b = {0, (uint32_t)arrivals, (uint32_t)arrivals, 0, MBARRIER_MARK};
     machine_must(arrivals > 0 && arrivals < 512, "an mbarrier of no arrivals, or too many");
@@ -338,13 +353,26 @@ void machine_mbarrier_init(uint32_t barrier, int arrivals) {
 void machine_mbarrier_arrive(uint32_t barrier, int bytes) {
     mbarrier *b = mbarrier_at(barrier);
     machine_must(b->pending > 0, "more arrivals at an mbarrier than it waits for");
+    if (!unfenced(&current->unfenced)->empty()) {
+        writings &told = own->told[barrier];
+        told.insert(told.end(), current->unfenced.begin(), current->unfenced.end());
+    }
     b->bytes += bytes;
     b->pending--;
     mbarrier_ends(b);
 }
-int machine_mbarrier_test(uint32_t barrier, int parity) { return (int)mbarrier_at(barrier)->phase != parity; }
+static int mbarrier_passed(uint32_t barrier, int parity) { return (int)mbarrier_at(barrier)->phase != parity; }
+int machine_mbarrier_test(uint32_t barrier, int parity) {
+    if (!mbarrier_passed(barrier, parity)) return 0;
+    const auto told = own->told.find(barrier);
+    if (told == own->told.end()) return 1;
+    const writings *of = unfenced(&told->second);
+    current->unfenced.insert(current->unfenced.end(), of->begin(), of->end());
+    return 1;
+}
 void machine_mbarrier_wait(uint32_t barrier, int parity) {
-    wait_until([=] { return machine_mbarrier_test(barrier, parity); });
+    wait_until([=] { return mbarrier_passed(barrier, parity); });
+    machine_mbarrier_test(barrier, parity);
 }
 
 void machine_bar(int id, int threads, int waits) {
@@ -446,9 +474,8 @@ void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, i
     memcpy(&m, map, sizeof m);
     unsigned char *box = machine_at(from, 1024);
     machine_must(c1 >= 0, "a box is stored from a negative row on");
-    for (unsigned i = 0; i < blockDim.x; i++)
-        for (uint32_t at : own->threads[i]->unfenced)
-            machine_must(at < from || at >= from + m.rows * BOX_BYTES, "a box is stored that was written without a fence");
+    for (const std::shared_ptr<written> &w : *unfenced(&own->all))
+        machine_must(w->at < from || w->at >= from + m.rows * BOX_BYTES, "a box is stored that was written without a fence");
     current->stores.push_back([=] {
         for (uint32_t row = 0; row < m.rows; row++)
             for (int col = 0; col < 64; col++) {
@@ -461,8 +488,15 @@ void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, i
 void machine_store_commit(void) { current->committed = current->stores.size(); }
 void machine_store_read(void) { read_stores(current->committed); }
 
-void machine_wrote(uint32_t address) { current->unfenced.push_back(address); }
-void machine_proxy_fence(void) { current->unfenced.clear(); }
+void machine_wrote(uint32_t address) {
+    current->unfenced.push_back(std::make_shared<written>(written{address, 0}));
+    own->all.push_back(current->unfenced.back());
+}
+/* Of what the thread has written itself, and of what it has learnt at barriers that others had written before they arrived. */
+void machine_proxy_fence(void) {
+    for (const std::shared_ptr<written> &w : current->unfenced) w->fenced = 1;
+    current->unfenced.clear();
+}
 
 static void compute_products(thread *t, int before) {
     while (!t->products.empty() && t->products.front().first < before) {

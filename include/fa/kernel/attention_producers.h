@@ -14,18 +14,18 @@ FA__FN void FA__LOOP(_together)(void) {
     if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
 }
 
-/* Brings each warpgroup the Q of a block to the next place, once it is done with what was there; at the end tells it that there is no more. */
-FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, FA__LOOP(_place) * to, int lane) {
+/* Brings each warpgroup the Q of block number `count`, once it is done with what was there; at the end tells it that there is no more. */
+FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int count, int lane) {
+    const FA__LOOP(_place) to = FA__LOOP(_place_of)((uint32_t)count, FA__LOOP(_q_stages));
     for (int group = 0; group < FA__LOOP(_groups); group++) {
-        FA__LOOP(_wait_empty)(shared->of_q[group], *to);
+        FA__LOOP(_wait_empty)(shared->of_q[group], to);
         FA__LOOP(_together)();
-        FA__LOOP(_pair) *of = &shared->of_q[group][to->slot];
+        FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
         FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
         if (lane != 0) continue;
-        if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to->slot], from, full));
+        if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
         else fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&of->full));
     }
-    FA__LOOP(_advance)(to, FA__LOOP(_q_stages));
 }
 
 /* Brings a tile of K, and the biases of its keys. */
@@ -53,47 +53,40 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
  * each once a buffer is free: this is the order in which buffers become free, but for Q that is asked for ahead. With key biases all lanes of the warp take part,
  * since they load those. */
 FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
-    FA__LOOP(_place) at = {0, 0}, to = {0, 0}, v_to = {0, 0}, q_to = {0, 0};
-    FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next, if there is one */
-    int blocks = 0, due = -1;
-    int read = -FA_STAGES; /* place of the note whose tile had this buffer of V before; negative: none had it yet */
-#if FA__BIAS_TILES
-    FA__LOOP(_place) bias_to = {0, 0};
-#endif
+    FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next */
+    int blocks = 0, due = 0;
     if (FA__LOOP(_first_q)) { /* before the planner has begun with its tiles */
         fa_sm90_mbarrier_wait(fa_sm90_shared_address(&shared->of_first), 0);
-        FA__LOOP(_bring_q)(launch, shared, shared->block[0], &q_to, lane);
+        FA__LOOP(_bring_q)(launch, shared, shared->block[0], 0, lane);
     }
-    for (;;) {
+    FA__ROLL
+    for (uint32_t number = 0;; number++) { /* a tile's, and its note's */
+        const FA__LOOP(_place) at = FA__LOOP(_place_of)(number, FA__LOOP(_notes));
         FA__LOOP(_wait_full)(shared->of_notes, at);
         const int word = shared->note[at.slot][0], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
         if (begins) block = shared->block[blocks++ % FA__LOOP(_blocks)];
         const int q_due = begins && !(FA__LOOP(_first_q) && blocks == 1);
-        if (q_due && FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, &q_to, lane);
-        if (!end) {
-            FA__LOOP(_bring_k)(launch, shared, block, FA__LOOP(_first_key)(word), to, lane);
-            FA__LOOP(_advance)(&to, FA_STAGES);
-        }
-        if (due >= 0) {
-            FA__LOOP(_wait_empty)(shared->of_v, v_to);
+        if (q_due && FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, blocks - 1, lane);
+        if (!end) FA__LOOP(_bring_k)(launch, shared, block, FA__LOOP(_first_key)(word), FA__LOOP(_place_of)(number, FA_STAGES), lane);
+        if (number > 0) {
+            const FA__LOOP(_place) to = FA__LOOP(_place_of)(number - 1, FA_STAGES);
+            FA__LOOP(_wait_empty)(shared->of_v, to);
             FA__LOOP(_together)();
-            if (read >= 0 && lane == 0) FA__LOOP(_release)(shared->of_notes, read); /* all threads that used the tile there have read its note */
-            read = read + 1 < FA__LOOP(_notes) ? read + 1 : 0;
-            FA__LOOP(_bring_v)(launch, shared, of_v, FA__LOOP(_first_key)(due), v_to, lane);
-            FA__LOOP(_advance)(&v_to, FA_STAGES);
+            /* All threads that used the tile that was there have read its note. */
+            if (number > FA_STAGES && lane == 0) FA__LOOP(_release)(shared->of_notes, (int)((number - 1 - FA_STAGES) % FA__LOOP(_notes)));
+            FA__LOOP(_bring_v)(launch, shared, of_v, FA__LOOP(_first_key)(due), to, lane);
         }
-        if (q_due && !FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, &q_to, lane);
+        if (q_due && !FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, blocks - 1, lane);
         if (end) return;
         due = word, of_v = block;
 #if FA__BIAS_TILES
         if (launch->bias_comes) {
-            FA__LOOP(_wait_empty)(shared->of_bias, bias_to);
-            FA__BRING(&shared->of_bias[bias_to.slot], _bias_tile_BYTES,
-                      FA__LOOP(_bias_load)(shared->bias[bias_to.slot], &launch->bias, FA__LOOP(_first_key)(word), block.query, block.head, block.batch, full));
-            FA__LOOP(_advance)(&bias_to, FA__LOOP(_bias_stages));
+            const FA__LOOP(_place) to = FA__LOOP(_place_of)(number, FA__LOOP(_bias_stages));
+            FA__LOOP(_wait_empty)(shared->of_bias, to);
+            FA__BRING(&shared->of_bias[to.slot], _bias_tile_BYTES,
+                      FA__LOOP(_bias_load)(shared->bias[to.slot], &launch->bias, FA__LOOP(_first_key)(word), block.query, block.head, block.batch, full));
         }
 #endif
-        FA__LOOP(_advance)(&at, FA__LOOP(_notes));
     }
 }
 #undef FA__BRING

@@ -2,14 +2,17 @@
  * each direction, and the notes and blocks by which the planner tells the others what these hold. */
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
-    FA__LOOP(_knowable) = FA__TEAMS > 1 ? 1024 : 192, /* tiles of keys of which the planner remembers something */
+    FA__LOOP(_knowable) = FA__TEAMS > 1 ? 1024 : FA__SENDS ? 160 : 192, /* tiles of keys of which the planner remembers something */
     FA__LOOP(_threads) = 128 * (FA__TEAMS * FA__LOOP(_groups) + 1),
     FA__LOOP(_most) = 227 / FA__TEAMS * 1024, /* bytes of shared memory */
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
-    /* Small data: barriers, notes and blocks, 1,140 bytes at most, aligned to 128, and more notes; columns; what the planner remembers. */
-    FA__LOOP(_small) = 1152 + (FA__READERS - 1) * 128 + (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
+    FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES), /* of O, each of 64 columns */
+    /* Small data: barriers, notes and blocks, 1,140 bytes at most, aligned to 128, and more notes; lse and barriers of what is sent; columns; what the
+     * planner remembers. */
+    FA__LOOP(_small) = 1152 + (FA__READERS - 1) * 128 + (FA__SENDS ? FA__LOOP(_groups) * (64 * 4 + 4 * 16) : 0) +
+                       (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_knowable) * (int)sizeof(fa__ids) : 0),
     /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
@@ -21,8 +24,7 @@ enum {
 #endif
     /* Where there is room, the copy engine writes O from shared memory, as many panels of 64 columns at once as fit. */
     FA__LOOP(_spare) = FA__LOOP(_taken) < FA__LOOP(_most) ? FA__LOOP(_most) - FA__LOOP(_taken) : 0,
-    FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES),
-    FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 4 * FA__LOOP(_otile_PANEL_BYTES), /* of all warps */
+    FA__LOOP(_panel_bytes) = FA__LOOP(_groups) * 64 * FA__SM90_ROW_BYTES, /* of all warpgroups */
     /* Where there is more room, Q of the next block is loaded before this block is done. */
     FA__LOOP(_q_stages) = FA__LOOP(_spare) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
     FA__LOOP(_fit) = (FA__LOOP(_spare) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
@@ -65,14 +67,18 @@ typedef struct FA__LOOP(_shared) {
 #if FA__BIAS_TILES
     unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((__aligned__(1024)));
 #endif
-    /* Where panels of O wait for the copy engine. */
-    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((__aligned__(1024)));
+    /* Where panels of O wait for the copy engine: a ring of them for each warpgroup. */
+    unsigned char room[FA__LOOP(_groups)][FA__LOOP(_leaving) ? FA__LOOP(_leaving) * 64 * FA__SM90_ROW_BYTES : 16] __attribute__((__aligned__(1024)));
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
 #if FA__BIAS_TILES
     FA__LOOP(_pair) of_bias[FA__LOOP(_bias_stages)];
 #endif
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
+#if FA__SENDS
+    FA__LOOP(_pair) of_room[FA__LOOP(_groups)][FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1];
+    float lse[FA__LOOP(_groups)][64]; /* of the block whose O is sent */
+#endif
     /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
      * of its block; there are no more; the warpgroup sees nothing of it. */
     int note[FA__LOOP(_notes)][FA__READERS];
@@ -97,6 +103,11 @@ FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)
 typedef struct FA__LOOP(_place) {
     int slot, phase;
 } FA__LOOP(_place);
+/* That of number `number` of what goes through a ring. */
+FA__FN FA__LOOP(_place) FA__LOOP(_place_of)(uint32_t number, uint32_t count) {
+    const FA__LOOP(_place) place = {(int)(number % count), (int)(number / count & 1)};
+    return place;
+}
 FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int count) {
     at->slot++;
     if (at->slot == count) {
@@ -113,3 +124,11 @@ FA__FN void FA__LOOP(_wait_empty)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) 
 FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
     fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].empty));
 }
+
+#if FA__SENDS
+/* The place of a panel of O in its ring: `block` is the number of its block in the team's order. */
+FA__FN FA__LOOP(_place) FA__LOOP(_place_of_panel)(int block, int panel) {
+    enum { FA__RING = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1 };
+    return FA__LOOP(_place_of)((uint32_t)(block * FA__LOOP(_panels) + panel), FA__RING);
+}
+#endif

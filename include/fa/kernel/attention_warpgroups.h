@@ -5,7 +5,7 @@
  * (FA__TEAMS), and each team works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner, runs ahead
  * and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or last of its
  * block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V into rings of
- * buffers. One to three consumer warpgroups take 64 queries each and read the same tiles.
+ * buffers. One to three consumer warpgroups take 64 queries each and read the same tiles. Where that pays, two more warps send their O.
  *
  * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
  * P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between blocks: S'
@@ -22,7 +22,7 @@
 
 /* A warpgroup works on its own: 64 queries, four warps. */
 #define FA__WORKER_M 64
-#define FA__LEAVING_M 16 /* rows of O that a warp writes */
+#define FA__LEAVING_M (FA__SENDS ? 64 : 16) /* rows of O that are sent together: a warpgroup's, or a warp's */
 #undef FA_WARPS
 #define FA_WARPS 4
 #include <fa/kernel/attention_parts.h>
@@ -52,6 +52,9 @@ typedef struct FA__LOOP(_launch) {
 
 #include <fa/kernel/attention_planner.h>
 #include <fa/kernel/attention_producers.h>
+#if FA__SENDS
+#include <fa/kernel/attention_sender.h>
+#endif
 
 /* ---- a consumer: a warpgroup ---- */
 
@@ -158,11 +161,30 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
     FA__LOOP(_modify)(c->s.x, c->p, FA__LOOP(_index)(c->p, box), box, key0, masked, smooth, c->thread);
 }
 
-/* Hands each warp's 16 rows of O, rounded, to the copy engine, which writes those that exist. */
-FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, int thread) {
+/* Has the copy engine write O, rounded, of the block before the latest, as far as its rows exist; and has lse written. */
+#if FA__SENDS
+/* Panels are left to the warp that sends them (attention_sender.h), with lse beside the first one: a fence, the copy's coordinates and the address of lse would
+ * take the consumers 300 clocks. */
+FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, const float *lse, int thread) {
+    (void)box;
+    FA__UNROLL
+    for (int i = 0; i < FA__LOOP(_panels); i++) {
+        const FA__LOOP(_place) at = FA__LOOP(_place_of_panel)(c->blocks - 2, i);
+        FA__LOOP(_wait_empty)(c->shared->of_room[c->group], at);
+        FA__LOOP(_pv_to_panel)(halves, i, c->shared->room[c->group] + at.slot * FA__LOOP(_otile_PANEL_BYTES) + thread / 32 * 16 * FA__SM90_ROW_BYTES, thread);
+        if (i == 0 && FA__LOOP(_qk_col)(thread, 0) == 0) {
+            FA__UNROLL
+            for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->shared->lse[c->group][FA__LOOP(_qk_row)(thread, r)] = lse[r];
+        }
+        fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&c->shared->of_room[c->group][at.slot].full));
+    }
+}
+#else
+/* Each warp sends its 16 rows by itself. */
+FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, const float *lse, int thread) {
     enum { FA__AT_ONCE = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
     int warp = fa_sm90_uniform(thread / 32);
-    unsigned char *room = c->shared->room + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
+    unsigned char *room = c->shared->room[0] + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
     FA__LOOP(_otile_source) to = {c->to, box.queries.begin + warp * 16, box.head, box.batch};
     FA__UNROLL
     for (int first = 0; first < FA__LOOP(_panels); first += FA__AT_ONCE) {
@@ -178,9 +200,11 @@ FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_h
             FA__LOOP(_otile_send_panel)(room + (i - first) * FA__PANEL, to, i, thread % 32 == 0);
         FA__LOOP(_otile_send)();
     }
+    FA__LOOP(_write_lse)(c->p, box, lse, thread);
 }
+#endif
 
-/* Normalises O of the block before the latest, whose softmax ended in `state`, and writes O and lse. O is rounded
+/* Normalises O of the block before the latest, whose softmax ended in `state`, and has it written, with lse. O is rounded
  * first, as a whole, so that writing it takes half the registers. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     fa_box box = FA__LOOP(_own_box)(c, 1);
@@ -191,9 +215,11 @@ FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_s
     if (FA__LOOP(_leaving)) {
         FA__LOOP(_pv_halves) halves;
         FA__LOOP(_pv_round)(&halves, &c->o);
-        FA__LOOP(_leave)(c, &halves, box, thread);
-    } else FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
-    FA__LOOP(_write_lse)(c->p, box, lse, thread);
+        FA__LOOP(_leave)(c, &halves, box, lse, thread);
+    } else {
+        FA__LOOP(_pv_store)(&c->o, FA__LOOP(_out)(c->p, box), thread);
+        FA__LOOP(_write_lse)(c->p, box, lse, thread);
+    }
 }
 
 /* O += P V of the current tile; the first of its block sets O. */
@@ -461,7 +487,15 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     FA__LOOP(_start_pv)(c);
     FA__LOOP(_pv_wait)(&c->o, 0);
     FA__LOOP(_finish)(c, &c->state);
+#if FA__SENDS
+    if (FA__LOOP(_leaving)) { /* and there is no more */
+        const FA__LOOP(_place) at = FA__LOOP(_place_of_panel)(c->blocks - 1, 0);
+        FA__LOOP(_wait_empty)(shared->of_room[group], at);
+        fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_room[group][at.slot].full));
+    }
+#else
     FA__LOOP(_otile_sent)();
+#endif
 }
 #undef FA__BARRIER
 
@@ -479,6 +513,13 @@ FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
     for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
 #endif
     for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], 1);
+#if FA__SENDS
+    for (int i = 0; i < FA__LOOP(_groups); i++)
+        for (int j = 0; j < FA__LOOP(_leaving); j++) {
+            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_room[i][j].full), 128);
+            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_room[i][j].empty), 1);
+        }
+#endif
     if (FA__LOOP(_first_q)) fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_first), 1);
 #if FA__CURVED
     for (int i = 0; i < FA__LOOP(_groups); i++) shared->steep[i][0] = shared->steep[i][1] = shared->steep[i][2] = 0;
@@ -513,6 +554,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
         if (warp < FA__TEAMS) {
             if (FA__HAS_MASK || lane == 0) FA__LOOP(_plan_tiles)(launch, &shared[team], number, lane);
         } else if (warp < 2 * FA__TEAMS && (lane == 0 || FA__COLUMNS == FA__NEED_KEY_BIAS)) FA__LOOP(_bring)(launch, &shared[team], lane);
+#if FA__SENDS
+        else if (warp >= 2 && FA__LOOP(_leaving)) FA__LOOP(_send_blocks)(launch, shared, warp - 2, lane);
+#endif
     } else {
         fa_sm90_registers_raise(FA__REGISTERS);
         const int team = (warpgroup - 1) / FA__LOOP(_groups), group = (warpgroup - 1) % FA__LOOP(_groups);
@@ -520,6 +564,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
     }
 }
 #undef FA__GROUPS
+#undef FA__SENDS
 #undef FA__TURNS
 #undef FA__REGISTERS
 #undef FA__PRODUCER_REGISTERS
