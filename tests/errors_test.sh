@@ -238,6 +238,7 @@ primitive tile.h "$tile" '#define FA_COLS 16'; rejects cc "tile.h without FA_ROW
 primitive tile.h "$tile" '#define FA_ROWS 0' '#define FA_COLS 16'; rejects cc "tile.h with FA_ROWS 0" "bad: FA_ROWS, the rows of the tile, is 0: 1 or more is needed"
 primitive tile.h "$tile" '#define FA_ROWS 16'; rejects cc "tile.h without FA_COLS" "bad: FA_COLS, the columns of the tile, is undefined: a multiple of 8 is needed"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 12'; rejects cc "tile.h with FA_COLS 12" "bad: FA_COLS, the columns of the tile, is 12: a multiple of 8 is needed"
+primitive tile.h "$tile" '#define FA_ROWS 100000' '#define FA_COLS 80000'; rejects cc "tile.h of 8e9 elements" "bad: FA_ROWS is 100000 and FA_COLS is 80000: a tile has at most 2^24 elements"
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_OPERAND 9'; rejects cc "tile.h with FA_OPERAND 9" "bad: FA_OPERAND is 9: "
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER 9'; rejects cc "tile.h with FA_LOADER 9" "bad: FA_LOADER is 9: "
 primitive tile.h "$tile" '#define FA_ROWS 16' '#define FA_COLS 16' '#define FA_LOADER FA_POINTER'

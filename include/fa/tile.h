@@ -123,6 +123,13 @@ FA__REQUIRE(0, "FA_COLS, the columns of the tile, is " FA__STR(FA_COLS) ": a mul
 #undef FA_COLS
 #define FA_COLS 8
 #endif
+#if (FA_ROWS + 0) > 16777216 / (FA_COLS + 0)
+FA__REQUIRE(0, "FA_ROWS is " FA__STR(FA_ROWS) " and FA_COLS is " FA__STR(FA_COLS) ": a tile has at most 2^24 elements");
+#undef FA_ROWS
+#define FA_ROWS 16
+#undef FA_COLS
+#define FA_COLS 8
+#endif
 #if !defined(FA_OPERAND)
 #define FA_OPERAND FA_OPERAND_B
 #elif FA_OPERAND + 0 != FA_OPERAND_A && FA_OPERAND + 0 != FA_OPERAND_B && FA_OPERAND + 0 != FA_OPERAND_BT

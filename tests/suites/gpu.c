@@ -134,6 +134,28 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_HEAD_DIM 96
 #define FA_MASK fa_sliding_window
 #include <fa/attention.h>
+/* O that warps of its own send: two panels in two places, in one, and none, since there is no room. */
+#define FA_NAME g_sent
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_document
+#include <fa/attention.h>
+#define FA_NAME g_sent_in_turn
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 128
+#define FA_ARCH 90
+#define FA_BLOCK_M 128
+#define FA_BLOCK_N 176
+#define FA_STAGES 2
+#include <fa/attention.h>
+#define FA_NAME g_not_sent
+#define FA_DTYPE FA_F16
+#define FA_HEAD_DIM 128
+#define FA_ARCH 90
+#define FA_BLOCK_M 128
+#define FA_BLOCK_N 192
+#define FA_STAGES 2
+#include <fa/attention.h>
 /* Two and three warpgroups. */
 #define FA_NAME g_wide
 #define FA_DTYPE FA_BF16
@@ -171,6 +193,9 @@ static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72,
 static const instance biased = {"g_bias", MASK_full, SCORE_bias, FA_BF16, 128, 128, g_bias_forward, g_bias_plan, g_bias_workspace};
 static const instance one_team = {"g_team", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_team_forward, g_team_plan, g_team_workspace};
 static const instance two_teams = {"g_teams", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_teams_forward, g_teams_plan, g_teams_workspace};
+static const instance sent = {"g_sent", MASK_document, SCORE_none, FA_BF16, 128, 128, g_sent_forward, g_sent_plan, g_sent_workspace};
+static const instance sent_in_turn = {"g_sent_in_turn", MASK_full, SCORE_none, FA_F16, 128, 128, g_sent_in_turn_forward, g_sent_in_turn_plan, g_sent_in_turn_workspace};
+static const instance not_sent = {"g_not_sent", MASK_full, SCORE_none, FA_F16, 128, 128, g_not_sent_forward, g_not_sent_plan, g_not_sent_workspace};
 static const instance chosen_90 = {"g_90", MASK_full, SCORE_none, FA_F16, 72, 72, g_90_forward, g_90_plan, g_90_workspace};
 #endif
 
@@ -725,6 +750,12 @@ int main(void) {
     repeats(&two_teams);
     schedule(&biased, 90);
     repeats(&biased);
+    packed(&sent, 50, 400, 600);
+    repeats(&sent);
+    schedule(&sent_in_turn, 90);
+    rounds(&sent_in_turn);
+    schedule(&not_sent, 90);
+    rounds(&not_sent);
 #else
     tap_skip("the schedule and the primitives of sm_90a: the GPU, or what this was compiled for, is another");
 #endif
