@@ -123,7 +123,7 @@ FA__REQUIRE(0, "FA_COLS, the columns of the tile, is " FA__STR(FA_COLS) ": a mul
 #undef FA_COLS
 #define FA_COLS 8
 #endif
-#if (FA_ROWS + 0) > 16777216 / (FA_COLS + 0)
+#if (FA_ROWS + 0) > 16777216 / (FA_COLS + 0) /* offsets in a tile are ints, of bytes, with what pads its rows */
 FA__REQUIRE(0, "FA_ROWS is " FA__STR(FA_ROWS) " and FA_COLS is " FA__STR(FA_COLS) ": a tile has at most 2^24 elements");
 #undef FA_ROWS
 #define FA_ROWS 16

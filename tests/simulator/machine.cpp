@@ -134,8 +134,8 @@ struct block {
     machine_words shown[THREADS / 32][2][32];
     named_barrier named[NAMED];
     std::vector<std::function<void()>> coming; /* to its shared memory: boxes, and what other blocks send */
-    writings all;                      /* of its threads */
-    std::map<uint32_t, writings> told; /* of which those that wait at an mbarrier learn */
+    writings all; /* of its threads */
+    std::map<uint32_t, writings> told; /* for each mbarrier, what its arrivals bring: unfenced writings (of later phases, too, so that a missing fence may be overlooked) */
     std::vector<unsigned char> aside;          /* its shared memory, while another block of the cluster has the turn */
     unsigned index;
     int ended;

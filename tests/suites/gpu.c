@@ -156,6 +156,7 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_BLOCK_N 192
 #define FA_STAGES 2
 #include <fa/attention.h>
+static_assert(g_sent_sm90_leaving == 2 && g_sent_in_turn_sm90_leaving == 1 && g_not_sent_sm90_leaving == 0, "as many places for panels as that says");
 /* Two and three warpgroups. */
 #define FA_NAME g_wide
 #define FA_DTYPE FA_BF16

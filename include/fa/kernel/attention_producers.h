@@ -14,9 +14,9 @@ FA__FN void FA__LOOP(_together)(void) {
     if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
 }
 
-/* Brings each warpgroup the Q of block number `count`, once it is done with what was there; at the end tells it that there is no more. */
-FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int count, int lane) {
-    const FA__LOOP(_place) to = FA__LOOP(_place_of)((uint32_t)count, FA__LOOP(_q_stages));
+/* Brings each warpgroup the Q of block number `number`, once it is done with what was there; at the end tells it that there is no more. */
+FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int number, int lane) {
+    const FA__LOOP(_place) to = FA__LOOP(_place_of)((uint32_t)number, FA__LOOP(_q_stages));
     for (int group = 0; group < FA__LOOP(_groups); group++) {
         FA__LOOP(_wait_empty)(shared->of_q[group], to);
         FA__LOOP(_together)();
@@ -60,7 +60,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
         FA__LOOP(_bring_q)(launch, shared, shared->block[0], 0, lane);
     }
     FA__ROLL
-    for (uint32_t number = 0;; number++) { /* a tile's, and its note's */
+    for (uint32_t number = 0;; number++) { /* a tile's, and its note's: 2^32 of them would take a team more than an hour */
         const FA__LOOP(_place) at = FA__LOOP(_place_of)(number, FA__LOOP(_notes));
         FA__LOOP(_wait_full)(shared->of_notes, at);
         const int word = shared->note[at.slot][0], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));

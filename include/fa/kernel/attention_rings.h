@@ -2,7 +2,7 @@
  * each direction, and the notes and blocks by which the planner tells the others what these hold. */
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
-    FA__LOOP(_knowable) = FA__TEAMS > 1 ? 1024 : FA__SENDS ? 160 : 192, /* tiles of keys of which the planner remembers something */
+    FA__LOOP(_knowable) = FA__TEAMS > 1 ? 1024 : FA__SENDS ? 160 : 192, /* tiles of keys of which the planner remembers something: as many as leave room for O at 128 */
     FA__LOOP(_threads) = 128 * (FA__TEAMS * FA__LOOP(_groups) + 1),
     FA__LOOP(_most) = 227 / FA__TEAMS * 1024, /* bytes of shared memory */
     FA__LOOP(_ring_bytes) = FA_STAGES * (int)(sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile))),
@@ -11,7 +11,7 @@ enum {
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES), /* of O, each of 64 columns */
     /* Small data: barriers, notes and blocks, 1,140 bytes at most, aligned to 128, and more notes; lse and barriers of what is sent; columns; what the
      * planner remembers. */
-    FA__LOOP(_small) = 1152 + (FA__READERS - 1) * 128 + (FA__SENDS ? FA__LOOP(_groups) * (64 * 4 + 4 * 16) : 0) +
+    FA__LOOP(_small) = 1152 + (FA__READERS - 1) * 128 + (FA__SENDS ? FA__LOOP(_groups) * (64 * (int)sizeof(float) + FA__LOOP(_panels) * 16) : 0) +
                        (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_knowable) * (int)sizeof(fa__ids) : 0),
     /* Bytes that are needed; and with a bias. */
@@ -35,7 +35,7 @@ enum {
     FA__LOOP(_first_q) = FA__TEAMS == 1 && FA__HAS_MASK,
     FA__LOOP(_q_ahead) = FA__LOOP(_first_q) && FA__LOOP(_q_stages) > 1,
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead; at least FA_STAGES + 2: the loader gives a note back FA_STAGES + 1 notes later */
-    FA__LOOP(_blocks) = 32, /* more than there can be from the block being finished to the one being planned: each has a note that is still used */
+    FA__LOOP(_blocks) = 32, /* more than there can be from the one being sent, at most one before that being finished, to the one being planned: those after it have notes that are still used */
     FA__LOOP(_masked) = 1,
     FA__LOOP(_last) = 2,
     FA__LOOP(_first) = 4,
@@ -67,8 +67,8 @@ typedef struct FA__LOOP(_shared) {
 #if FA__BIAS_TILES
     unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_BYTES)] __attribute__((__aligned__(1024)));
 #endif
-    /* Where panels of O wait for the copy engine: a ring of them for each warpgroup. */
-    unsigned char room[FA__LOOP(_groups)][FA__LOOP(_leaving) ? FA__LOOP(_leaving) * 64 * FA__SM90_ROW_BYTES : 16] __attribute__((__aligned__(1024)));
+    /* Where panels of O wait for the copy engine: a ring of them for each warpgroup, or places for each warp. */
+    unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((__aligned__(1024)));
     FA__LOOP(_pair)
     of_q[FA__LOOP(_groups)][FA__LOOP(_q_stages)], of_k[FA_STAGES], of_v[FA_STAGES], of_notes[FA__LOOP(_notes)];
 #if FA__BIAS_TILES
@@ -103,9 +103,9 @@ FA__FN int FA__LOOP(_first_key)(int word) { return (word >> FA__LOOP(_note_bits)
 typedef struct FA__LOOP(_place) {
     int slot, phase;
 } FA__LOOP(_place);
-/* That of number `number` of what goes through a ring. */
-FA__FN FA__LOOP(_place) FA__LOOP(_place_of)(uint32_t number, uint32_t count) {
-    const FA__LOOP(_place) place = {(int)(number % count), (int)(number / count & 1)};
+/* That of number `number` of what goes through a ring of so many places. */
+FA__FN FA__LOOP(_place) FA__LOOP(_place_of)(uint32_t number, uint32_t places) {
+    const FA__LOOP(_place) place = {(int)(number % places), (int)(number / places & 1)};
     return place;
 }
 FA__FN void FA__LOOP(_advance)(FA__LOOP(_place) * at, int count) {
@@ -126,6 +126,8 @@ FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
 }
 
 #if FA__SENDS
+/* A warpgroup's ring of panels of O. */
+FA__FN unsigned char *FA__LOOP(_room_of)(FA__LOOP(_shared) * shared, int group) { return shared->room + group * FA__LOOP(_leaving) * 64 * FA__SM90_ROW_BYTES; }
 /* The place of a panel of O in its ring: `block` is the number of its block in the team's order. */
 FA__FN FA__LOOP(_place) FA__LOOP(_place_of_panel)(int block, int panel) {
     enum { FA__RING = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1 };

@@ -4,10 +4,10 @@
 FA__FN void FA__LOOP(_send_lse)(const FA__LOOP(_launch) * launch, const float *lse, FA__LOOP(_block) block, int query, int lane) {
     const fa_attention_args *a = &launch->p.args;
     if (!a->lse) return;
-    float *out = a->lse + ((int64_t)block.batch * a->heads + block.head) * a->seqlen_q + query;
+    float *out = a->lse + ((int64_t)block.batch * a->heads + block.head) * a->seqlen_q;
     FA__UNROLL
-    for (int row = 0; row < 64; row += FA__LANES)
-        if (query + row + lane < a->seqlen_q) out[row + lane] = lse[row + lane];
+    for (int row = lane; row < 64; row += FA__LANES)
+        if (query + row < a->seqlen_q) out[query + row] = lse[row];
 }
 
 /* Has the copy engine write each panel of O that the warpgroup leaves, and writes lse of a block with the first one. A proxy fence orders what some threads
@@ -25,7 +25,7 @@ FA__FN void FA__LOOP(_send_blocks)(const FA__LOOP(_launch) * launch, FA__LOOP(_s
             const int query = block.query + group * 64;
             fa_sm90_proxy_fence();
             FA__LOOP(_otile_source) to = {&launch->o, query, block.head, block.batch};
-            FA__LOOP(_otile_send_panel)(shared->room[group] + at.slot * FA__LOOP(_otile_PANEL_BYTES), to, panel, lane == 0);
+            FA__LOOP(_otile_send_panel)(FA__LOOP(_room_of)(shared, group) + at.slot * FA__LOOP(_otile_PANEL_BYTES), to, panel, lane == 0);
             FA__LOOP(_otile_send)();
             if (panel == 0) FA__LOOP(_send_lse)(launch, shared->lse[group], block, query, lane);
             FA__LOOP(_otile_sent)();

@@ -163,15 +163,15 @@ FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
 
 /* Has the copy engine write O, rounded, of the block before the latest, as far as its rows exist; and has lse written. */
 #if FA__SENDS
-/* Panels are left to the warp that sends them (attention_sender.h), with lse beside the first one: a fence, the copy's coordinates and the address of lse would
- * take the consumers 300 clocks. */
+/* Panels are left to the warp that sends them (attention_sender.h), with lse beside the first one. The fence and the barrier behind it would take consumers 300
+ * clocks. */
 FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, const float *lse, int thread) {
     (void)box;
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_panels); i++) {
         const FA__LOOP(_place) at = FA__LOOP(_place_of_panel)(c->blocks - 2, i);
         FA__LOOP(_wait_empty)(c->shared->of_room[c->group], at);
-        FA__LOOP(_pv_to_panel)(halves, i, c->shared->room[c->group] + at.slot * FA__LOOP(_otile_PANEL_BYTES) + thread / 32 * 16 * FA__SM90_ROW_BYTES, thread);
+        FA__LOOP(_pv_to_panel)(halves, i, FA__LOOP(_room_of)(c->shared, c->group) + at.slot * FA__LOOP(_otile_PANEL_BYTES) + thread / 32 * 16 * FA__SM90_ROW_BYTES, thread);
         if (i == 0 && FA__LOOP(_qk_col)(thread, 0) == 0) {
             FA__UNROLL
             for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->shared->lse[c->group][FA__LOOP(_qk_row)(thread, r)] = lse[r];
@@ -179,12 +179,18 @@ FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_h
         fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&c->shared->of_room[c->group][at.slot].full));
     }
 }
+/* After the last block: tells that warp. */
+FA__FN void FA__LOOP(_leave_end)(const FA__LOOP(_consumer) * c) {
+    const FA__LOOP(_place) at = FA__LOOP(_place_of_panel)(c->blocks - 1, 0);
+    FA__LOOP(_wait_empty)(c->shared->of_room[c->group], at);
+    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&c->shared->of_room[c->group][at.slot].full)); /* and there is no more */
+}
 #else
 /* Each warp sends its 16 rows by itself. */
 FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, const float *lse, int thread) {
     enum { FA__AT_ONCE = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
     int warp = fa_sm90_uniform(thread / 32);
-    unsigned char *room = c->shared->room[0] + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
+    unsigned char *room = c->shared->room + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
     FA__LOOP(_otile_source) to = {c->to, box.queries.begin + warp * 16, box.head, box.batch};
     FA__UNROLL
     for (int first = 0; first < FA__LOOP(_panels); first += FA__AT_ONCE) {
@@ -201,6 +207,11 @@ FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_h
         FA__LOOP(_otile_send)();
     }
     FA__LOOP(_write_lse)(c->p, box, lse, thread);
+}
+/* After the last block: waits until it has been read. */
+FA__FN void FA__LOOP(_leave_end)(const FA__LOOP(_consumer) * c) {
+    (void)c;
+    FA__LOOP(_otile_sent)();
 }
 #endif
 
@@ -487,15 +498,7 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     FA__LOOP(_start_pv)(c);
     FA__LOOP(_pv_wait)(&c->o, 0);
     FA__LOOP(_finish)(c, &c->state);
-#if FA__SENDS
-    if (FA__LOOP(_leaving)) { /* and there is no more */
-        const FA__LOOP(_place) at = FA__LOOP(_place_of_panel)(c->blocks - 1, 0);
-        FA__LOOP(_wait_empty)(shared->of_room[group], at);
-        fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_room[group][at.slot].full));
-    }
-#else
-    FA__LOOP(_otile_sent)();
-#endif
+    if (FA__LOOP(_leaving)) FA__LOOP(_leave_end)(c);
 }
 #undef FA__BARRIER
 

@@ -1,7 +1,7 @@
 /* cross_entropy_rows.h: the loss of a row, and the gradient of a segment of one.
  *
  * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(z - largest) (Milakov and
- * Gimelshein, arXiv 1805.02867), and the sum of z for label smoothing; nothing is kept. One thread of the team reads the
+ * Gimelshein, arXiv 1805.02867), and for label smoothing the sum of z, relative to a number near it; nothing is kept. One thread of the team reads the
  * logit of the target by itself. Backward: with lse known, elements are independent of each other. */
 
 #if FA__LANES == 1
@@ -14,15 +14,20 @@
 typedef struct FA__LOOP(_seen) {
     float max, far;
     FA__LOOP(_reduce__total) sum, total;
-    float pivot; /* a number that the row's are near to, if they are all large: the sum of z itself would be rounded to a multiple of what z has no use for */
+    float pivot; /* a number that most of the row's are near: where they are all large, a sum of z itself would lose what they differ by */
 } FA__LOOP(_seen);
 
-/* The row's first logit, unless it is infinite, NaN or very large. */
+/* The median of three of the row's logits, since one may be far from all others, as that of a class that must not be chosen is; 0 if it is infinite, NaN or so
+ * large that sums relative to it could overflow where sums of z do not. */
+#define FA__PIVOT_MOST 1e30f
 FA__FN float FA__LOOP(__pivot_of)(const FA__PARAMS *p, const FA__ELEMENT *logits, int64_t cols) {
-    float z = cols > 0 && p->smoothing > 0.0f ? fa_load_element(logits, 0, FA_DTYPE) : 0.0f;
+    if (cols == 0 || !(p->smoothing > 0.0f)) return 0.0f;
+    const float a = fa_load_element(logits, cols / 4, FA_DTYPE), b = fa_load_element(logits, cols / 2, FA_DTYPE), c = fa_load_element(logits, cols * 3 / 4, FA_DTYPE);
+    float z = fa__maxf(-fa__maxf(-a, -b), -fa__maxf(-fa__maxf(a, b), -c)); /* the larger of the smaller of a and b, and the smaller of c and the larger */
     if (p->cap > 0.0f) z = fa__soft_cap(z, p->cap, p->cap_inverse, FA_DTYPE);
-    return fabsf(z) < 1e30f ? z : 0.0f;
+    return fabsf(z) < FA__PIVOT_MOST ? z : 0.0f;
 }
+#undef FA__PIVOT_MOST
 
 #if FA__LANES > 1
 /* A piece, which is in flight: while it is used, the next one is started: `full`, or what there is of it. Without a soft

@@ -48,8 +48,8 @@ FA__FN void FA__TILE(_prefetch)(FA__TILE(_source) source) {
 }
 /* Starts the copy of a panel, 64 columns, to where it would be loaded from, but for what lies outside the tensor, if a condition
  * holds. The row must not be negative: the engine takes that for an illegal instruction, where a load brings zeros. The engine
- * must see the panel (fa_sm90_proxy_fence() by the threads that have written it, then a barrier), and the panel must stay until
- * NAME_sent() has returned. */
+ * must see the panel (fa_sm90_proxy_fence() between what has written it and this call: by the writers before a barrier, or by the caller behind one), and the panel
+ * must stay until NAME_sent() has returned. */
 FA__FN void FA__TILE(_send_panel)(const void *from, FA__TILE(_source) to, int panel, int condition) {
     fa_sm90_store_box_if(fa_sm90_shared_address(from), to.map, condition, panel * FA__SM90_PANEL, to.row, to.head, to.batch);
 }
