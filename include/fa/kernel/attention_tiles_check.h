@@ -36,14 +36,12 @@ FA__REQUIRE(0, "FA_STAGES, the tiles of K and V in flight, is " FA__STR(FA_STAGE
 #define FA_STAGES 1
 #endif
 #define FA__NEEDS_90 ": FA_ARCH 90 needs FA_BLOCK_M 64, 128 or 192, and FA_WARPS (those that multiply) FA_BLOCK_M / 16, or not defined; or FA_BLOCK_M 128 and FA_WARPS 16, two teams"
-#if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0)
+#if FA__ARCH == 90 && (FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 || (FA_WARPS != FA_BLOCK_M / 16 && !(FA_BLOCK_M == 128 && FA_WARPS == 16)))
+#if FA_BLOCK_M > 192 || FA_BLOCK_M % 64 != 0 /* then FA_WARPS may be a default, made of it */
 FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) FA__NEEDS_90);
-#undef FA_BLOCK_M
-#define FA_BLOCK_M FA__TABLE_M
-#undef FA_WARPS
-#define FA_WARPS FA__TABLE_WARPS
-#elif FA__ARCH == 90 && FA_WARPS != FA_BLOCK_M / 16 && !(FA_BLOCK_M == 128 && FA_WARPS == 16)
+#else
 FA__REQUIRE(0, "FA_BLOCK_M is " FA__STR(FA_BLOCK_M) " and FA_WARPS is " FA__STR(FA_WARPS) FA__NEEDS_90);
+#endif
 #undef FA_BLOCK_M
 #define FA_BLOCK_M FA__TABLE_M
 #undef FA_WARPS
