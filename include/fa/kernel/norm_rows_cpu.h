@@ -17,7 +17,7 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
-    const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    const uintptr_t ahead = (FA__IS_HALF && !r ? 3 : 1) * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
     for (int64_t run = 0; run < cols; run += FA__RUN) {
@@ -127,9 +127,10 @@ FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA_
     const int fits = FA__LOOP(_row__fits)(y, blocks, streamed), both = !sums || ((lines || !streamed) && FA__LOOP(_row__fits)(sum, blocks, streamed));
     const int done = both ? fits : 0, streams = streamed && done > 0;
     FA__ELEMENT *to_y = done > 0 ? y : left[0], *to_sum = done > 0 && sums ? sum : left[1];
+    const int asks = next && (adds || !FA__IS_HALF);
     if (!adds) r = x;
     for (int i = 0; i < blocks; i += FA__AT_ONCE) {
-        if (next) {
+        if (asks) {
             FA__LOOP(_row__ask_block)(next + (uintptr_t)i * sizeof(FA__ELEMENT));
             if (adds) FA__LOOP(_row__ask_block)(next_r + (uintptr_t)i * sizeof(FA__ELEMENT));
         }
@@ -228,7 +229,8 @@ FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead,
 FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t end, int64_t next_item, fa_team *team) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);
-    const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, held = cols > FA__CPU_PIECE ? FA__CPU_HELD / row_bytes + 1 : 1;
+    const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, few = FA__CPU_TOGETHER / row_bytes < FA__MOST ? FA__CPU_TOGETHER / row_bytes : FA__MOST;
+    const int64_t held = cols > FA__CPU_PIECE ? FA__CPU_HELD / row_bytes + 1 : few > 1 ? few : 1;
     const int64_t ahead = cols > FA__CPU_PIECE ? held : FA__CPU_AHEAD / row_bytes + 1;
     FA__CPU_ALIGNED float gamma_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
     FA__CPU_ALIGNED float beta_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];

@@ -88,7 +88,7 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
 #if FA__LANES == 1
     if (__builtin_expect(!p->log, 1) && !FA__LOOP(_row_COSTLY)) {
-        FA__LOOP(__backward_plain)(p, row);
+        FA__LOOP(__backward_plain)(p, row, place);
         return;
     }
 #endif

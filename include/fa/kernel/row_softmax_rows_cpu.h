@@ -60,60 +60,91 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 }
 
-/* Backward, where elements are widened by instructions, and not of a logarithm: both passes over a row are straight
- * from memory, and the results go from registers to memory. */
+/* Backward, where elements are widened by instructions, and not of a logarithm: both passes over a row are straight from memory, and the results go from registers
+ * to memory. The first pass over a row is beside the second one over the row before it, so that memory is read and written at the same time. */
 
-/* The sum of y d of `real` elements. Elements three pieces' lengths further on are prefetched, two being as good. */
-FA__FN_CALLED float FA__LOOP(__product)(const FA__ELEMENT *y, const FA__ELEMENT *d, int real) {
-    enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__LOOP(_row_LANES), FA__RUN = FA__CPU_RUN * FA__AT_ONCE };
+/* Whether it is so: bf16 by AVX2, which has 16 registers, is slower with it. */
+enum { FA__LOOP(_BESIDE) = !FA__LOOP(_row_SPLIT) };
+enum { FA__LOOP(_VECTORS) = (int)FA__LOOP(_row_BLOCK) / (int)FA__LOOP(_row_LANES), FA__LOOP(_RUN) = FA__CPU_RUN * FA__LOOP(_row_BLOCK) };
+
+/* Some columns of a row. */
+typedef struct FA__LOOP(__terms) {
+    const FA__ELEMENT *y, *d;
+} FA__LOOP(__terms);
+/* What a block from column i of `real` adds to the sum of y d. Elements three pieces' lengths further on are prefetched, two being as good. */
+FA__FN void FA__LOOP(__product_block)(FA__CPU_OP(vec) * run, const FA__LOOP(__terms) * of, int i, int real) {
     const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
-    const FA__CPU_OP(vec) none = FA__CPU_OP(splat)(0.0f);
-    FA__CPU_OP(vec) all = none, a[FA__VECTORS], b[FA__VECTORS];
-    FA__ELEMENT rest[2][FA__AT_ONCE];
+    const FA__ELEMENT *y = of->y + i, *d = of->d + i;
+    FA__CPU_OP(vec) a[FA__LOOP(_VECTORS)], b[FA__LOOP(_VECTORS)];
+    FA__ELEMENT rest[2][FA__LOOP(_row_BLOCK)];
+    FA__LOOP(_row__ask_block)((uintptr_t)y + ahead), FA__LOOP(_row__ask_block)((uintptr_t)d + ahead);
+    if (__builtin_expect(i + FA__LOOP(_row_BLOCK) > real, 0)) { /* of both at once: a branch less */
+        y = FA__LOOP(_row__some)(rest[0], of->y, i, real, FA__LOOP(_row_BLOCK), (FA__ELEMENT)0);
+        d = FA__LOOP(_row__some)(rest[1], of->d, i, real, FA__LOOP(_row_BLOCK), (FA__ELEMENT)0);
+    }
+    FA__LOOP(_row__shuffled)(a, y), FA__LOOP(_row__shuffled)(b, d);
+    FA__UNROLL
+    for (int j = 0; j < FA__LOOP(_VECTORS); j++) run[j] = FA__CPU_OP(fma)(a[j], b[j], run[j]);
+}
+/* A block: to = y (d - sum) * scale */
+FA__FN void FA__LOOP(__slopes_block)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, int i, int real, FA__CPU_OP(vec) sums, FA__CPU_OP(vec) scales, int streamed, int by_unit) {
+    FA__CPU_OP(vec) a[FA__LOOP(_VECTORS)], b[FA__LOOP(_VECTORS)];
+    FA__ELEMENT rest[2][FA__LOOP(_row_BLOCK)];
+    FA__LOOP(_row__bring)(a, FA__LOOP(_row__block_of)(rest[0], of->y, i, real)), FA__LOOP(_row__bring)(b, FA__LOOP(_row__block_of)(rest[1], of->d, i, real));
+    FA__UNROLL
+    for (int j = 0; j < FA__LOOP(_VECTORS); j++) a[j] = a[j] * (b[j] - sums) * scales;
+    FA__LOOP(_row__bring_back)(to, a, streamed, by_unit);
+}
+/* `real` columns: results of one row, unless `to` is NULL, and the sum of y d of another one, if there is one, else 0. */
+FA__FN float FA__LOOP(__columns)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, float sum, float scale, int streamed, const FA__LOOP(__terms) * next, int real,
+                                 const int finishes, const int adds) {
+    enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
+    const FA__CPU_OP(vec) sums = FA__CPU_OP(splat)(sum), scales = FA__CPU_OP(splat)(scale), none = FA__CPU_OP(splat)(0.0f);
+    const int fits = finishes ? FA__LOOP(_row__fits)(to, real, streamed) : 0, by_unit = fa__cpu_rounds_bf16();
+    FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* the end, and rows that lie across lines */
+    FA__CPU_OP(vec) all = none;
     for (int i = 0; i < real;) {
-        const int end = real - i < FA__RUN ? real : i + FA__RUN;
-        FA__CPU_OP(vec) run[FA__VECTORS];
-        for (int j = 0; j < FA__VECTORS; j++) run[j] = none;
+        const int end = real - i < FA__LOOP(_RUN) ? real : i + FA__LOOP(_RUN);
+        FA__CPU_OP(vec) run[FA__LOOP(_VECTORS)];
+        for (int j = 0; j < FA__LOOP(_VECTORS); j++) run[j] = none;
         for (; i < end; i += FA__AT_ONCE) {
-            const FA__ELEMENT *from_y = y + i, *from_d = d + i;
-            FA__LOOP(_row__ask_block)((uintptr_t)from_y + ahead), FA__LOOP(_row__ask_block)((uintptr_t)from_d + ahead);
-            if (__builtin_expect(i + FA__AT_ONCE > real, 0)) { /* of both at once: a branch less */
-                from_y = FA__LOOP(_row__some)(rest[0], y, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
-                from_d = FA__LOOP(_row__some)(rest[1], d, i, real, FA__AT_ONCE, (FA__ELEMENT)0);
-            }
-            FA__LOOP(_row__shuffled)(a, from_y), FA__LOOP(_row__shuffled)(b, from_d);
-            FA__UNROLL
-            for (int j = 0; j < FA__VECTORS; j++) run[j] = FA__CPU_OP(fma)(a[j], b[j], run[j]);
+            if (adds) FA__LOOP(__product_block)(run, next, i, real);
+            if (finishes) FA__LOOP(__slopes_block)(i < fits ? to + i : left + i, of, i, real, sums, scales, streamed && i < fits, by_unit);
         }
-        for (int j = 1; j < FA__VECTORS; j++) run[0] += run[j];
+        for (int j = 1; j < FA__LOOP(_VECTORS); j++) run[0] += run[j];
         all += run[0];
     }
+    if (finishes && fits < real) FA__LOOP(_row__deliver)(to + fits, left + fits, real - fits, streamed);
     return FA__LOOP(_reduce__join)(all, 0);
 }
-/* to = y (d - sum) * scale */
-FA__FN_CALLED void FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__ELEMENT *y, const FA__ELEMENT *d, int real, float sum, float scale, int streamed) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
-    const FA__CPU_OP(vec) sums = FA__CPU_OP(splat)(sum), scales = FA__CPU_OP(splat)(scale);
-    const int fits = FA__LOOP(_row__fits)(to, real, streamed), by_unit = fa__cpu_rounds_bf16();
-    FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* the end, and rows that lie across lines */
-    FA__ELEMENT rest[2][FA__AT_ONCE];
-    for (int i = 0; i < real; i += FA__AT_ONCE) {
-        FA__CPU_OP(vec) a[FA__VECTORS], b[FA__VECTORS];
-        FA__LOOP(_row__bring)(a, FA__LOOP(_row__block_of)(rest[0], y, i, real)), FA__LOOP(_row__bring)(b, FA__LOOP(_row__block_of)(rest[1], d, i, real));
-        FA__UNROLL
-        for (int j = 0; j < FA__VECTORS; j++) a[j] = a[j] * (b[j] - sums) * scales;
-        FA__LOOP(_row__bring_back)(i < fits ? to + i : left + i, a, streamed && i < fits, by_unit);
-    }
-    if (fits < real) FA__LOOP(_row__deliver)(to + fits, left + fits, real - fits, streamed);
+FA__FN_CALLED float FA__LOOP(__product)(const FA__LOOP(__terms) * next, int real) { return FA__LOOP(__columns)(NULL, NULL, 0.0f, 0.0f, 0, next, real, 0, 1); }
+FA__FN_CALLED float FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, float sum, float scale, int streamed, const FA__LOOP(__terms) * next, int real) {
+    const FA__LOOP(__terms) one = *of, other = *next;
+    if (other.y) return FA__LOOP(__columns)(to, &one, sum, scale, streamed, &other, real, 1, FA__LOOP(_BESIDE));
+    return FA__LOOP(__columns)(to, &one, sum, scale, streamed, &other, real, 1, 0);
 }
-FA__FN void FA__LOOP(__backward_plain)(const FA__PARAMS *p, int64_t row) {
-    const FA__ELEMENT *y = (const FA__ELEMENT *)p->y.data + row * p->y.stride_row, *d = (const FA__ELEMENT *)p->d_y.data + row * p->d_y.stride_row;
-    FA__ELEMENT *to = (FA__ELEMENT *)p->d_x.data + row * p->d_x.stride_row;
+FA__FN FA__LOOP(__terms) FA__LOOP(__terms_of)(const FA__PARAMS *p, int64_t row, int64_t col) {
+    const FA__LOOP(__terms) of = {(const FA__ELEMENT *)fa__address(&p->y, row, col, sizeof(FA__ELEMENT)),
+                                  (const FA__ELEMENT *)fa__address(&p->d_y, row, col, sizeof(FA__ELEMENT))};
+    return of;
+}
+FA__FN void FA__LOOP(__backward_plain)(const FA__PARAMS *p, int64_t row, FA__LOOP(_place) * place) {
+    enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const int64_t cols = p->rows.cols;
+    const int beside = FA__LOOP(_BESIDE) && row + 1 < place->end;
     FA__LOOP(_reduce__total) total = 0.0;
-    for (int64_t i = 0; i < cols; i += FA__LOOP(_row_LENGTH))
-        total += (double)FA__LOOP(__product)(y + i, d + i, cols - i < FA__LOOP(_row_LENGTH) ? (int)(cols - i) : FA__LOOP(_row_LENGTH));
-    const float sum = (float)total;
-    for (int64_t i = 0; i < cols; i += FA__LOOP(_row_LENGTH))
-        FA__LOOP(__slopes)(to + i, y + i, d + i, cols - i < FA__LOOP(_row_LENGTH) ? (int)(cols - i) : FA__LOOP(_row_LENGTH), sum, p->scale, p->rows.stream);
+    float sum = place->found;
+    if (place->known != row) {
+        for (int64_t i = 0; i < cols; i += FA__LENGTH) {
+            const FA__LOOP(__terms) of = FA__LOOP(__terms_of)(p, row, i);
+            total += (double)FA__LOOP(__product)(&of, cols - i < FA__LENGTH ? (int)(cols - i) : FA__LENGTH);
+        }
+        sum = (float)total, total = 0.0;
+    }
+    for (int64_t i = 0; i < cols; i += FA__LENGTH) {
+        const FA__LOOP(__terms) of = FA__LOOP(__terms_of)(p, row, i), none = {NULL, NULL}, next = beside ? FA__LOOP(__terms_of)(p, row + 1, i) : none;
+        total += (double)FA__LOOP(__slopes)((FA__ELEMENT *)fa__address(&p->d_x, row, i, sizeof(FA__ELEMENT)), &of, sum, p->scale, p->rows.stream, &next,
+                                            cols - i < FA__LENGTH ? (int)(cols - i) : FA__LENGTH);
+    }
+    if (beside) place->known = row + 1, place->found = (float)total;
 }

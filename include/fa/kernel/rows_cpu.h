@@ -13,9 +13,9 @@
 #define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for so many: */
 #define FA__CPU_FEW 8
 #define FA__CPU_HELD 65536    /* bytes of rows that are read twice, in the L2 cache, beside as many that are prefetched */
+#define FA__CPU_TOGETHER 4096 /* bytes of short rows whose statistics are found one after the other, and then their results: neither waits for the other */
 #define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are prefetched */
 #define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, fit in an L1 cache */
-#define FA__CPU_PAIRED 8192   /* columns from which on rows of halves are finished two at a time: their sums and weights take more of a cache than they do */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
 #if FA__KEEPS_FORWARD
@@ -40,9 +40,6 @@ static FA_UNUSED fa_status FA__ROWS(__deal)(FA__PARAMS *p) {
     p->sums.count = FA__SUMS;
     p->sums.pitch = fa__sums_pitch(p->rows.cols);
     p->sums.workers = (rows + p->rows.rows_an_item - 1) / p->rows.rows_an_item;
-    /* Where no sums are wanted, nothing is gained by segments. */
-    p->sums.length = p->sums.wanted && p->rows.cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : p->rows.cols;
-    p->sums.segments = (p->rows.cols + p->sums.length - 1) / (p->sums.length > 0 ? p->sums.length : 1);
     return FA_OK;
 }
 /* As many as any number of rows up to these has. */
@@ -119,6 +116,6 @@ static FA_UNUSED fa_status FA__ROWS(__run)(FA__PARAMS *p, int backward, int alig
 #undef FA__CPU_FEW
 #undef FA__CPU_HELD
 #undef FA__CPU_AHEAD
+#undef FA__CPU_TOGETHER
 #undef FA__CPU_SEGMENT
 #undef FA__CPU_COLUMNS
-#undef FA__CPU_PAIRED

@@ -18,12 +18,13 @@
     static FA_UNUSED FA__TARGET void FA__LOOP(_work##direction)(fa__job *job) {                                    \
         const FA__PARAMS *p = (const FA__PARAMS *)job->params;                                                     \
         FA__LOOP(_reduce_shared) shared;                                                                           \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f};                                          \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f, 0, -1, 0.0f};                              \
         fa_team team = FA__LOOP(_reduce_team)(1);                                                                  \
         FA__ROOM##direction                                                                                        \
         for (int64_t item; (item = fa__job_next(job)) >= 0;) {                                                     \
             int64_t row = item * p->rows.rows_an_item, end = row + p->rows.rows_an_item;                           \
             if (end > p->rows.rows) end = p->rows.rows;                                                            \
+            place.end = end;                                                                                       \
             for (; row < end; row++) FA__LOOP(direction)(p, row, &team, &place);                                   \
         }                                                                                                          \
         if (p->rows.stream) fa_cpu_stream_end();                                                                   \
@@ -47,37 +48,24 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     }
     if (p->rows.stream) fa_cpu_stream_end();
 }
-/* An item is what a worker adds up. Rows are taken some at a time, as many as the L2 cache holds if they have several
- * segments: first what has to be known of each whole row is found, then rows are finished segment by segment, so that a
- * segment's weights and sums stay in the L1 cache, and the next rows are prefetched meanwhile. */
+/* An item is what a worker adds up. What has to be known of a row is found while the one before is finished, also of the next item's first one. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
-    enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 2, FA__STEP = FA__LOOP(_PAIRS) + 1 };
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
     FA__LOOP(_reduce_shared) shared;
-    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch, NULL, 0, 0.0f};
-    FA__LOOP(_flight) flight[FA__MOST];
+    FA__LOOP(_place) place = {&shared, NULL, NULL, p->sums.pitch, NULL, 0, 0.0f, 0, -1, 0.0f};
+    FA__LOOP(_flight) flight;
     fa_team team = FA__LOOP(_reduce_team)(1);
-    const int64_t row_bytes = p->rows.tensors * p->rows.cols * (int64_t)sizeof(FA__ELEMENT);
-    const int64_t held = p->sums.segments > 1 ? (FA__CPU_HELD / row_bytes + FA__STEP) / FA__STEP * FA__STEP : 1, ahead = p->sums.segments > 1 ? held : FA__CPU_AHEAD / row_bytes + 1;
+    int64_t known = -1; /* the row that flight is about */
     for (int64_t worker = fa__job_next(job), next; worker >= 0; worker = next) {
         int64_t row = worker * p->rows.rows_an_item, end = row + p->rows.rows_an_item;
-        float *sums = p->sums.partial ? p->sums.partial + worker * FA__SUMS * p->sums.pitch : NULL;
         if (end > p->rows.rows) end = p->rows.rows;
         next = FA__EARLY(worker);
-        if (sums) memset(sums, 0, sizeof *sums * FA__SUMS * (size_t)p->sums.pitch);
-        for (int64_t stop; row < end; row = stop) {
-            stop = end - row < held ? end : row + held;
-            for (int64_t i = row; i < stop; i++) FA__LOOP(_know)(&flight[i - row], p, i, &team);
-            for (int64_t segment = 0; segment < p->sums.segments; segment++) {
-                place.sums = sums ? sums + segment * p->sums.length : NULL;
-                for (int64_t i = row; i < stop; i++) {
-                    const int64_t later[2] = {FA__LOOP(_later)(p, i, ahead, end, next), FA__LOOP(_later)(p, i + 1, ahead, end, next)};
-                    if (FA__LOOP(_PAIRS) && p->rows.cols >= FA__CPU_PAIRED && i + 1 < stop &&
-                        FA__LOOP(_backward_pair)(p, i, later, segment, &team, &place, &flight[i - row]))
-                        i++;
-                    else FA__LOOP(_backward_finish)(p, i, later[0], segment, &team, &place, &flight[i - row]);
-                }
-            }
+        place.sums = p->sums.partial ? p->sums.partial + worker * FA__SUMS * p->sums.pitch : NULL;
+        if (place.sums) memset(place.sums, 0, sizeof *place.sums * FA__SUMS * (size_t)p->sums.pitch);
+        for (; row < end; row++) {
+            if (row != known) FA__LOOP(_know)(&flight, p, row, &team);
+            known = !FA__LOOP(_BESIDE) ? -1 : row + 1 < end ? row + 1 : next >= 0 ? next * p->rows.rows_an_item : -1;
+            FA__LOOP(_backward_row)(p, row, known, &team, &place, &flight);
         }
         if (next < 0) next = fa__job_next(job);
     }

@@ -32,6 +32,9 @@ typedef struct FA__LOOP(_place) {
     float *kept; /* of kernels with FA__KEEPS_FORWARD: pieces of a row that there is room for, and one more */
     int64_t keeps;
     float far; /* of kernels with rows_near.h: its *far */
+    int64_t end; /* row after the last one of this work item */
+    int64_t known; /* the row of which `found` was found while the one before was finished; -1: of none */
+    float found;
 #endif
 } FA__LOOP(_place);
 FA__FN void *FA__LOOP(_slots)(const FA__LOOP(_place) * place, const FA__PARAMS *p, int tensor) {
