@@ -13,11 +13,11 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
 
 /* The sums of all s - pivot and of their squares. The pivot is at first the mean of the first 16 elements, nearly, which is near that of all
  * if rows are anything like what norms are made for. */
-FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
+FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot, const int adds) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
-    const uintptr_t ahead = (FA__IS_HALF && !r ? 3 : 1) * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    const uintptr_t ahead = (FA__IS_HALF && !adds ? 3 : 1) * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
     for (int64_t run = 0; run < cols; run += FA__RUN) {
@@ -27,19 +27,19 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
         for (int64_t i = run; i < end; i += FA__AT_ONCE) {
             if (i + FA__AT_ONCE <= end) {
                 FA__LOOP(_row__ask_block)((uintptr_t)(x + i) + ahead);
-                if (r) FA__LOOP(_row__ask_block)((uintptr_t)(r + i) + ahead);
+                if (adds) FA__LOOP(_row__ask_block)((uintptr_t)(r + i) + ahead);
                 FA__LOOP(_row__shuffled)(s, x + i);
-                if (r) FA__LOOP(_row__shuffled)(add, r + i);
+                if (adds) FA__LOOP(_row__shuffled)(add, r + i);
                 FA__UNROLL
                 for (int j = 0; j < FA__VECTORS; j++) {
-                    if (r) s[j] += add[j];
+                    if (adds) s[j] += add[j];
                     if (FA__CENTERED) s[j] -= pivots;
                 }
             } else {
                 float rest[FA__AT_ONCE];
                 for (int j = 0; j < FA__AT_ONCE; j++) {
                     rest[j] = 0.0f;
-                    if (i + j < end) rest[j] = fa_load_element(x, i + j, FA_DTYPE) + (r ? fa_load_element(r, i + j, FA_DTYPE) : 0.0f) - pivot;
+                    if (i + j < end) rest[j] = fa_load_element(x, i + j, FA_DTYPE) + (adds ? fa_load_element(r, i + j, FA_DTYPE) : 0.0f) - pivot;
                 }
                 memcpy(s, rest, sizeof s);
             }
@@ -58,6 +58,10 @@ FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA_
     }
     if (FA__CENTERED) *sum = (float)all;
     *squares = (float)all_squares;
+}
+FA__FN_CALLED void FA__LOOP(_shifted_sums)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot) {
+    if (r) FA__LOOP(_shifted_sums_of)(sum, squares, x, r, cols, pivot, 1);
+    else FA__LOOP(_shifted_sums_of)(sum, squares, x, x, cols, pivot, 0);
 }
 /* The statistics of a row, of x or of x + r. */
 FA__FN_CALLED void FA__LOOP(_look)(FA__LOOP(_flight) * f, const FA__PARAMS *p, const FA__ELEMENT *x, const FA__ELEMENT *r) {
@@ -115,20 +119,19 @@ FA__FN void FA__LOOP(_normal_block)(FA__ELEMENT *y, FA__ELEMENT *sum, int sums, 
     for (int j = 0; j < FA__VECTORS; j++) s[j] = FA__LOOP(_normal_of)(s[j], mean, rstd, gamma + j * FA__FLOATS, beta + j * FA__FLOATS);
     FA__LOOP(_row__bring_back)(y, s, streamed, by_unit);
 }
-/* Results of `real` columns. `sum` and `r` may be NULL. */
-FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
-                                     const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
+/* Results of `real` columns. */
+FA__FN void FA__LOOP(_normal_as)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
+                                     const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r, const int sums, const int adds) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
     FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not written to its place at once */
     FA__ELEMENT rest[2][FA__AT_ONCE];
-    const int blocks = real / FA__AT_ONCE * FA__AT_ONCE, by_unit = fa__cpu_rounds_bf16(), sums = sum != NULL, adds = r != NULL;
+    const int blocks = real / FA__AT_ONCE * FA__AT_ONCE, by_unit = fa__cpu_rounds_bf16();
     const int lines = FA__AT_ONCE * sizeof(FA__ELEMENT) >= 64; /* else writing to two matrices by turns leaves lines half full */
     const int fits = FA__LOOP(_row__fits)(y, blocks, streamed), both = !sums || ((lines || !streamed) && FA__LOOP(_row__fits)(sum, blocks, streamed));
     const int done = both ? fits : 0, streams = streamed && done > 0;
     FA__ELEMENT *to_y = done > 0 ? y : left[0], *to_sum = done > 0 && sums ? sum : left[1];
     const int asks = next && (adds || !FA__IS_HALF);
-    if (!adds) r = x;
     for (int i = 0; i < blocks; i += FA__AT_ONCE) {
         if (asks) {
             FA__LOOP(_row__ask_block)(next + (uintptr_t)i * sizeof(FA__ELEMENT));
@@ -142,6 +145,12 @@ FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA_
     if (done == real) return;
     if (sums) FA__LOOP(_row__deliver)(sum + done, left[1] + done, real - done, streamed);
     FA__LOOP(_row__deliver)(y + done, left[0] + done, real - done, streamed);
+}
+/* The same, where `sum` and `r` may be NULL. */
+FA__FN_CALLED void FA__LOOP(_normal)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
+                                     const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r) {
+    if (!sum && !r) FA__LOOP(_normal_as)(y, NULL, x, x, gamma, beta, real, f, streamed, next, next_r, 0, 0);
+    else FA__LOOP(_normal_as)(y, sum, x, r ? r : x, gamma, beta, real, f, streamed, next, next_r, sum != NULL, r != NULL);
 }
 
 /* ---- forward with dropout, or of elements that are costly to widen ---- */

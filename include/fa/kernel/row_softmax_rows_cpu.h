@@ -104,7 +104,7 @@ FA__FN float FA__LOOP(__columns)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, 
     FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* the end, and rows that lie across lines */
     FA__CPU_OP(vec) all = none;
     for (int i = 0; i < real;) {
-        const int end = real - i < FA__LOOP(_RUN) ? real : i + FA__LOOP(_RUN);
+        const int end = adds && real - i > FA__LOOP(_RUN) ? i + FA__LOOP(_RUN) : real;
         FA__CPU_OP(vec) run[FA__LOOP(_VECTORS)];
         for (int j = 0; j < FA__LOOP(_VECTORS); j++) run[j] = none;
         for (; i < end; i += FA__AT_ONCE) {
