@@ -943,6 +943,23 @@ static void precise_statistics(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
+/* The same of a long row whose squares are all alike, so that a float that they were added up in would be rounded to the same side many times. */
+static void long_statistics(const kind *k, int64_t cols, rng *r) {
+    form s = plain(1, cols);
+    task p = new_task(k, &s, r);
+    for (int64_t j = 0; j < cols; j++) matrix_set(&p.m[X], 0, j, j % 2 ? -1.321 : 1.321);
+    const double x = matrix_get(&p.m[X], 0, 0), expected = 1 / sqrt(x * x + (double)s.eps);
+    const char *isa;
+    for (int set = 0; (isa = instruction_set(set)) != NULL; set++) {
+        upload(&p);
+        must(k->forward(&p.args, 0));
+        download(&p);
+        const double off = fabs(matrix_get(&p.m[RSTD], 0, 0) / expected - 1);
+        tap_ok(off <= 4e-7, "%s, %s, %lld columns that are all alike: rstd is off by %.2g of itself", k->name, isa, (long long)cols, off);
+    }
+    delete_task(&p);
+}
+
 int main(void) {
     uint64_t seed;
     rng r;
@@ -974,7 +991,7 @@ int main(void) {
         for (int c = 0; i % 3 != 1 && c < (SIMULATED ? 4 : 6); c++) huge_numbers(&kinds[i], lengths[c], &r);
         precise_statistics(&kinds[i], 1280, &r), precise_statistics(&kinds[i], 1283, &r);
     }
-    for (int i = 0; i < KINDS && place == MEMORY_HOST; i += 3) top_heavy(&kinds[i], 400001, &r);
+    for (int i = 0; i < KINDS && place == MEMORY_HOST; i += 3) top_heavy(&kinds[i], 400001, &r), long_statistics(&kinds[i], 1 << 20, &r);
     for (int i = 0; i < 4; i++) equal_elements(&kinds[0], i / 2 ? 77777.77f : 12345.67f, i % 2 ? 1e-9f : 0);
 #if defined(__CUDACC__)
     streams(&kinds[0], full(6, 1000), "n_f32, 1000 columns: ", 1, &r), streams(&kinds[5], full(6, 1000), "r_bf16, 1000 columns: ", 1, &r);

@@ -514,6 +514,7 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__READERS
 #undef FA__APART
 #undef FA__COLUMNS_LATE
+#undef FA__ALIBI_ALONE
 #undef FA__LINES
 #undef FA__REMEMBERS
 #undef FA__GUESSES

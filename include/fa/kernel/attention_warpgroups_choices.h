@@ -97,10 +97,13 @@
  * warpgroups, but up to 2% slower up to 80, with two teams or with three warpgroups. */
 #define FA__ROUND_FIRST (FA__MASK_IS_BAND > 1 && !FA__LINES && FA__GROUPS == 2 && FA__WIDEST > 80)
 
+/* Whether there are ALiBi's columns and no others, and no window, with which 16 bytes would be spilled. */
+#define FA__ALIBI_ALONE (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND < 2)
+
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
  * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
 #if FA__WIDEST <= 64
-#define FA__LATE_K (!FA__CRAMPED)
+#define FA__LATE_K (!FA__CRAMPED && !(FA__WIDEST > 56 && FA__ALIBI_ALONE))
 #elif FA__BIAS_TILES
 #define FA__LATE_K (FA__WIDEST <= 128 || FA__WIDEST > 160)
 #elif FA__HOOKED
@@ -114,28 +117,30 @@
 /* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
  * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
 #if FA__WIDEST <= 64
-#define FA__SUMS_EARLY (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS)
+#define FA__SUMS_EARLY ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__WIDEST > 56) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
 #elif FA__WIDEST > 160
 #define FA__SUMS_EARLY 0
 #elif FA__SOFT_CAP
-#define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST > 80 && FA__WIDEST <= 96))
+#define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST <= 96 && (FA__WIDEST > 80 || FA__MASK_IS_BAND)))
 #elif FA__HAS_SCORE
-#define FA__SUMS_EARLY (FA__WIDEST > 96 && !FA__SENDS)
+#define FA__SUMS_EARLY (FA__WIDEST > (FA__HAS_MASK ? 96 : 88) && !FA__SENDS)
 #elif FA__HAS_MASK
 #define FA__SUMS_EARLY (FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND)
 #else
-#define FA__SUMS_EARLY (FA__WIDEST <= 80)
+#define FA__SUMS_EARLY (FA__WIDEST <= 80 || (FA__COLUMNS && FA__WIDEST > 112 && FA__WIDEST <= 128))
 #endif
 
-/* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills. */
-#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND))
+/* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills (with ALiBi under a
+ * window only at 56). */
+#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND) || \
+                        (FA__WIDEST > 48 && FA__WIDEST <= 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */
 #define FA__MASKED_INSIDE (FA__MASK_IS_BAND && !FA__LONG && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
 
-/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups. */
-#define FA__COLUMNS_LATE (FA__GROUPS < 3)
+/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups, and with ALiBi. */
+#define FA__COLUMNS_LATE (FA__GROUPS < 3 || FA__ALIBI_ALONE)
 
 /* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins so many of them while
  * P V runs that it spills. Up to 10% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */

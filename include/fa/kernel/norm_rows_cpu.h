@@ -17,6 +17,7 @@ FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELE
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
+    /* Halves of one matrix are asked for here alone, not also when results are written: up to a quarter faster; of two matrices, or floats, up to a tenth slower. */
     const uintptr_t ahead = (FA__IS_HALF && !adds ? 3 : 1) * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
