@@ -139,8 +139,8 @@
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */
 #define FA__MASKED_INSIDE (FA__MASK_IS_BAND && !FA__LONG && FA__WIDEST <= (FA__HOOKED ? 48 : 64) && !FA__COLUMNS && !FA__BIAS_TILES)
 
-/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups, and with ALiBi. */
-#define FA__COLUMNS_LATE (FA__GROUPS < 3 || FA__ALIBI_ALONE)
+/* Whether Q's columns for a hook are computed while the other columns are multiplied: 1 to 3% faster with a mask and two warpgroups, and with ALiBi up to 64. */
+#define FA__COLUMNS_LATE (FA__GROUPS < 3 || (FA__ALIBI_ALONE && FA__WIDEST <= 64))
 
 /* Whether the exponentials are kept apart from what comes before them: where O is small the assembler begins so many of them while
  * P V runs that it spills. Up to 10% faster there; with a hook, which then does not run beside P V either, up to 13% slower. */

@@ -1,17 +1,17 @@
 /* norm_gradient_cpu.h: the backward of norm_rows.h on the CPU, after norm_rows_cpu.h. The gradients of a row need its means of w and of w n first. While a row
- * is finished, piece by piece, those of the row that comes next are found: memory is read and written all the time, and the weights are loaded once for both. */
-
-/* Whether it is so: bf16 by AVX2, which has 16 registers, is 10 % faster with one row after the other. */
-enum { FA__LOOP(_BESIDE) = !FA__LOOP(_row_SPLIT) };
+ * is finished, piece by piece, those of the row that comes next are found, if FA__LOOP(_row_BESIDE): memory is read and written all the time, and the weights are
+ * loaded once for both. */
 
 /* What the gradients of a piece are made of. */
 typedef struct FA__LOOP(_terms) {
     const FA__ELEMENT *s, *d_y, *more; /* more: what reaches the sum in other ways, or NULL */
 } FA__LOOP(_terms);
 
-/* What is asked for is so many bytes behind what is added up: the same row, or, in most matrices, those that come next. */
-#define FA__GRADIENT_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
-FA__FN void FA__LOOP(_ask_for)(const FA__ELEMENT *from, int i) { FA__LOOP(_row__ask_block)((uintptr_t)from + (uintptr_t)i * sizeof(FA__ELEMENT) + FA__GRADIENT_AHEAD); }
+/* What is asked for is three pieces' lengths behind what is added up: the same row, or, in most matrices, those that come next. */
+FA__FN void FA__LOOP(_ask_for)(const FA__ELEMENT *from, int i) {
+    const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    FA__LOOP(_row__ask_block)((uintptr_t)from + (uintptr_t)i * sizeof(FA__ELEMENT) + ahead);
+}
 
 FA__FN FA__CPU_OP(vec) FA__LOOP(_off)(FA__CPU_OP(vec) s, FA__CPU_OP(vec) mean) {
     if (FA__CENTERED) s -= mean;
@@ -22,14 +22,13 @@ typedef struct FA__LOOP(_means) {
     double w, wn;
     float mean, rstd;
 } FA__LOOP(_means);
-enum { FA__LOOP(_VECTORS) = (int)FA__LOOP(_row_BLOCK) / (int)FA__LOOP(_row_LANES) };
 /* The same over some of its columns, in vectors, and of w n / rstd. */
 typedef struct FA__LOOP(_partial) {
-    FA__CPU_OP(vec) mean, w[FA__LOOP(_VECTORS)], wn[FA__LOOP(_VECTORS)];
+    FA__CPU_OP(vec) mean, w[FA__LOOP(_row_IN_BLOCK)], wn[FA__LOOP(_row_IN_BLOCK)];
 } FA__LOOP(_partial);
 FA__FN void FA__LOOP(_partial_begin)(FA__LOOP(_partial) * all, const FA__LOOP(_means) * m) {
     all->mean = FA__CPU_OP(splat)(m->mean);
-    for (int j = 0; j < FA__LOOP(_VECTORS); j++) all->w[j] = all->wn[j] = FA__CPU_OP(splat)(0.0f);
+    for (int j = 0; j < FA__LOOP(_row_IN_BLOCK); j++) all->w[j] = all->wn[j] = FA__CPU_OP(splat)(0.0f);
 }
 FA__FN void FA__LOOP(_partial_add)(FA__LOOP(_partial) * all, int j, FA__CPU_OP(vec) s, FA__CPU_OP(vec) d_y, const float *gamma) {
     const FA__CPU_OP(vec) w = d_y * *(const FA__CPU_OP(any) *)gamma;
@@ -37,11 +36,11 @@ FA__FN void FA__LOOP(_partial_add)(FA__LOOP(_partial) * all, int j, FA__CPU_OP(v
     all->wn[j] = FA__CPU_OP(fma)(w, FA__LOOP(_off)(s, all->mean), all->wn[j]);
 }
 FA__FN void FA__LOOP(_partial_block)(FA__LOOP(_partial) * all, const FA__LOOP(_terms) * of, int i, const float *gamma) {
-    FA__CPU_OP(vec) s[FA__LOOP(_VECTORS)], d[FA__LOOP(_VECTORS)];
+    FA__CPU_OP(vec) s[FA__LOOP(_row_IN_BLOCK)], d[FA__LOOP(_row_IN_BLOCK)];
     FA__LOOP(_ask_for)(of->s, i), FA__LOOP(_ask_for)(of->d_y, i);
     if (of->more) FA__LOOP(_ask_for)(of->more, i);
     FA__LOOP(_row__block)(s, of->s + i), FA__LOOP(_row__block)(d, of->d_y + i);
-    for (int j = 0; j < FA__LOOP(_VECTORS); j++) FA__LOOP(_partial_add)(all, j, s[j], d[j], gamma + i + j * FA__LOOP(_row_LANES));
+    for (int j = 0; j < FA__LOOP(_row_IN_BLOCK); j++) FA__LOOP(_partial_add)(all, j, s[j], d[j], gamma + i + j * FA__LOOP(_row_LANES));
 }
 /* The columns from number `i` on, which are less than a block; then all are added to those of the columns before. */
 FA__FN void FA__LOOP(_partial_end)(FA__LOOP(_means) * m, FA__LOOP(_partial) * all, const FA__LOOP(_terms) * of, int i, int real, const float *gamma) {
@@ -49,7 +48,7 @@ FA__FN void FA__LOOP(_partial_end)(FA__LOOP(_means) * m, FA__LOOP(_partial) * al
     for (; i < real; i += FA__LOOP(_row_LANES))
         FA__LOOP(_partial_add)(all, 0, FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[0], of->s, i, real)),
                                FA__LOOP(_row__widened)(FA__LOOP(_row__from)(rest[1], of->d_y, i, real)), gamma + i);
-    for (int j = 1; j < FA__LOOP(_VECTORS); j++) all->w[0] += all->w[j], all->wn[0] += all->wn[j];
+    for (int j = 1; j < FA__LOOP(_row_IN_BLOCK); j++) all->w[0] += all->w[j], all->wn[0] += all->wn[j];
     if (FA__CENTERED) m->w += (double)FA__LOOP(_reduce__join)(all->w[0], 0);
     m->wn += (double)(FA__LOOP(_reduce__join)(all->wn[0], 0) * m->rstd);
 }
@@ -82,7 +81,7 @@ FA__FN FA__CPU_OP(vec) FA__LOOP(_gradient_of)(FA__CPU_OP(vec) * wn, FA__CPU_OP(v
 /* A block of a row: its gradient; what it adds to the sums of columns is added to these. */
 FA__FN void FA__LOOP(_gradient_block)(FA__CPU_OP(vec) * x, FA__CPU_OP(vec) * wn, FA__CPU_OP(vec) * w, const FA__LOOP(_terms) * of, int i, const float *gamma,
                                       const FA__LOOP(_spread) * f) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__VECTORS = FA__LOOP(_row_BLOCK) / FA__FLOATS };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
     FA__CPU_OP(vec) d[FA__VECTORS];
     FA__LOOP(_row__block)(x, of->s + i), FA__LOOP(_row__block)(d, of->d_y + i);
     for (int j = 0; j < FA__VECTORS; j++)
@@ -93,17 +92,17 @@ FA__FN void FA__LOOP(_gradient_block)(FA__CPU_OP(vec) * x, FA__CPU_OP(vec) * wn,
     }
 }
 /* Blocks of a piece: what they add to the sums of columns, if these are wanted, and their gradient, to where it belongs or, if that is NULL, into x; and what the
- * same columns of the row that comes next add to that row's sums, if there is one. `usual`: known to have all three. All of a block is loaded before anything is
- * stored: the sums, and often gamma and the rows, lie at multiples of 4 KB from each other, and a load waits for a store that has the same last 12 bits. */
+ * same columns of the row that comes next add to that row's sums, if there is one. `usual`: known to have all three, where results go past the caches. All of a block is loaded before
+ * anything is stored: the sums, and often gamma and the rows, lie at multiples of 4 KB from each other, and a load waits for a store that has the same last 12 bits. */
 FA__FN void FA__LOOP(_gradient_blocks)(FA__ELEMENT *to, float *x, float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma, int blocks,
                                        const FA__LOOP(_flight) * f, int streamed, FA__LOOP(_partial) * all, const FA__LOOP(_terms) * coming, const int usual) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__LOOP(_VECTORS) };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
     const int by_unit = fa__cpu_rounds_bf16();
     const FA__LOOP(_spread) spread = FA__LOOP(_spread_of)(f);
     const float *old_wn = usual || sum_wn ? sum_wn : gamma, *old_w = usual || sum_wn ? sum_w : gamma; /* what is computed from gamma is not used */
     for (int i = 0; i < blocks; i += FA__AT_ONCE) {
         FA__CPU_OP(vec) s[FA__VECTORS], wn[FA__VECTORS], w[FA__VECTORS];
-        if (usual || coming->s) FA__LOOP(_partial_block)(all, coming, i, gamma);
+        if (usual || (FA__LOOP(_row_BESIDE) && coming->s)) FA__LOOP(_partial_block)(all, coming, i, gamma);
         for (int j = 0; j < FA__VECTORS; j++) {
             wn[j] = *(const FA__CPU_OP(any) *)(old_wn + i + j * FA__FLOATS);
             w[j] = *(const FA__CPU_OP(any) *)(old_w + i + j * FA__FLOATS);
@@ -128,9 +127,9 @@ FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn,
     const FA__LOOP(_terms) terms = *of, coming = *next;
     FA__LOOP(_partial) all;
     FA__LOOP(_partial_begin)(&all, m);
-    if (to && sum_wn && coming.s && streamed) FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, f, 1, &all, &coming, 1);
+    if (FA__LOOP(_row_BESIDE) && to && sum_wn && coming.s && streamed) FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, f, 1, &all, &coming, 1);
     else FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, f, streamed, &all, &coming, 0);
-    if (coming.s) FA__LOOP(_partial_end)(m, &all, &coming, blocks, real, gamma);
+    if (FA__LOOP(_row_BESIDE) && coming.s) FA__LOOP(_partial_end)(m, &all, &coming, blocks, real, gamma);
     FA__ELEMENT rest[3][FA__FLOATS];
     for (int i = blocks; i < real; i += FA__FLOATS) {
         FA__CPU_OP(vec) wn = *(const FA__CPU_OP(any) *)(old_wn + i), w = *(const FA__CPU_OP(any) *)(old_w + i);
@@ -204,4 +203,3 @@ FA__FN void FA__LOOP(_backward_row)(const FA__PARAMS *p, int64_t row, int64_t ne
     }
     FA__LOOP(_means_end)(f, p, &m);
 }
-#undef FA__GRADIENT_AHEAD

@@ -17,7 +17,7 @@ FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELE
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
-    /* Halves of one matrix are asked for here alone, not also when results are written: up to a quarter faster; of two matrices, or floats, up to a tenth slower. */
+    /* Halves of one matrix are asked for here alone, not also when results are written: up to a fifth faster; of two matrices, or floats, up to an eighth slower. */
     const uintptr_t ahead = (FA__IS_HALF && !adds ? 3 : 1) * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
@@ -122,7 +122,8 @@ FA__FN void FA__LOOP(_normal_block)(FA__ELEMENT *y, FA__ELEMENT *sum, int sums, 
 }
 /* Results of `real` columns. */
 FA__FN void FA__LOOP(_normal_as)(FA__ELEMENT *y, FA__ELEMENT *sum, const FA__ELEMENT *x, const FA__ELEMENT *r, const float *gamma,
-                                     const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r, const int sums, const int adds) {
+                                const float *beta, int real, const FA__LOOP(_flight) * f, int streamed, uintptr_t next, uintptr_t next_r, const int sums,
+                                const int adds) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };
     const FA__CPU_OP(vec) mean = FA__CPU_OP(splat)(f->mean), rstd = FA__CPU_OP(splat)(f->rstd);
     FA__CPU_ALIGNED FA__ELEMENT left[2][(int)FA__LOOP(_row_LENGTH) + FA__AT_ONCE]; /* what is not written to its place at once */
@@ -234,8 +235,8 @@ FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead,
     later += next_item * p->rows.rows_an_item - end;
     return later < p->rows.rows ? later : -1;
 }
-/* Some rows. Long ones are taken several at a time, as many as the L2 cache holds, and then segment by segment, so that
- * a segment's weights stay in the L1 cache. The next rows are prefetched meanwhile. */
+/* Some rows. Long ones are taken several at a time, as many as the L2 cache holds, and then segment by segment (short ones: FA__CPU_TOGETHER), so that
+ * a segment's weights stay in the L1 cache. The next rows are prefetched meanwhile, or by FA__LOOP(_shifted_sums_of)(). */
 FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t end, int64_t next_item, fa_team *team) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);

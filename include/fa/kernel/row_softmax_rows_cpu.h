@@ -61,11 +61,10 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 }
 
 /* Backward, where elements are widened by instructions, and not of a logarithm: both passes over a row are straight from memory, and the results go from registers
- * to memory. The first pass over a row is beside the second one over the row before it, so that memory is read and written at the same time. */
+ * to memory. The first pass over a row is beside the second one over the row before it, if FA__LOOP(_row_BESIDE), so that memory is read and written at the same
+ * time. */
 
-/* Whether it is so: bf16 by AVX2, which has 16 registers, is slower with it. */
-enum { FA__LOOP(_BESIDE) = !FA__LOOP(_row_SPLIT) };
-enum { FA__LOOP(_VECTORS) = (int)FA__LOOP(_row_BLOCK) / (int)FA__LOOP(_row_LANES), FA__LOOP(_RUN) = FA__CPU_RUN * FA__LOOP(_row_BLOCK) };
+enum { FA__LOOP(_RUN) = FA__CPU_RUN * FA__LOOP(_row_BLOCK) };
 
 /* Some columns of a row. */
 typedef struct FA__LOOP(__terms) {
@@ -75,7 +74,7 @@ typedef struct FA__LOOP(__terms) {
 FA__FN void FA__LOOP(__product_block)(FA__CPU_OP(vec) * run, const FA__LOOP(__terms) * of, int i, int real) {
     const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     const FA__ELEMENT *y = of->y + i, *d = of->d + i;
-    FA__CPU_OP(vec) a[FA__LOOP(_VECTORS)], b[FA__LOOP(_VECTORS)];
+    FA__CPU_OP(vec) a[FA__LOOP(_row_IN_BLOCK)], b[FA__LOOP(_row_IN_BLOCK)];
     FA__ELEMENT rest[2][FA__LOOP(_row_BLOCK)];
     FA__LOOP(_row__ask_block)((uintptr_t)y + ahead), FA__LOOP(_row__ask_block)((uintptr_t)d + ahead);
     if (__builtin_expect(i + FA__LOOP(_row_BLOCK) > real, 0)) { /* of both at once: a branch less */
@@ -84,15 +83,16 @@ FA__FN void FA__LOOP(__product_block)(FA__CPU_OP(vec) * run, const FA__LOOP(__te
     }
     FA__LOOP(_row__shuffled)(a, y), FA__LOOP(_row__shuffled)(b, d);
     FA__UNROLL
-    for (int j = 0; j < FA__LOOP(_VECTORS); j++) run[j] = FA__CPU_OP(fma)(a[j], b[j], run[j]);
+    for (int j = 0; j < FA__LOOP(_row_IN_BLOCK); j++) run[j] = FA__CPU_OP(fma)(a[j], b[j], run[j]);
 }
 /* A block: to = y (d - sum) * scale */
-FA__FN void FA__LOOP(__slopes_block)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, int i, int real, FA__CPU_OP(vec) sums, FA__CPU_OP(vec) scales, int streamed, int by_unit) {
-    FA__CPU_OP(vec) a[FA__LOOP(_VECTORS)], b[FA__LOOP(_VECTORS)];
+FA__FN void FA__LOOP(__slopes_block)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, int i, int real, FA__CPU_OP(vec) sums, FA__CPU_OP(vec) scales, int streamed,
+                                     int by_unit) {
+    FA__CPU_OP(vec) a[FA__LOOP(_row_IN_BLOCK)], b[FA__LOOP(_row_IN_BLOCK)];
     FA__ELEMENT rest[2][FA__LOOP(_row_BLOCK)];
     FA__LOOP(_row__bring)(a, FA__LOOP(_row__block_of)(rest[0], of->y, i, real)), FA__LOOP(_row__bring)(b, FA__LOOP(_row__block_of)(rest[1], of->d, i, real));
     FA__UNROLL
-    for (int j = 0; j < FA__LOOP(_VECTORS); j++) a[j] = a[j] * (b[j] - sums) * scales;
+    for (int j = 0; j < FA__LOOP(_row_IN_BLOCK); j++) a[j] = a[j] * (b[j] - sums) * scales;
     FA__LOOP(_row__bring_back)(to, a, streamed, by_unit);
 }
 /* `real` columns: results of one row, unless `to` is NULL, and the sum of y d of another one, if there is one, else 0. */
@@ -105,13 +105,13 @@ FA__FN float FA__LOOP(__columns)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, 
     FA__CPU_OP(vec) all = none;
     for (int i = 0; i < real;) {
         const int end = adds && real - i > FA__LOOP(_RUN) ? i + FA__LOOP(_RUN) : real;
-        FA__CPU_OP(vec) run[FA__LOOP(_VECTORS)];
-        for (int j = 0; j < FA__LOOP(_VECTORS); j++) run[j] = none;
+        FA__CPU_OP(vec) run[FA__LOOP(_row_IN_BLOCK)];
+        for (int j = 0; j < FA__LOOP(_row_IN_BLOCK); j++) run[j] = none;
         for (; i < end; i += FA__AT_ONCE) {
             if (adds) FA__LOOP(__product_block)(run, next, i, real);
             if (finishes) FA__LOOP(__slopes_block)(i < fits ? to + i : left + i, of, i, real, sums, scales, streamed && i < fits, by_unit);
         }
-        for (int j = 1; j < FA__LOOP(_VECTORS); j++) run[0] += run[j];
+        for (int j = 1; j < FA__LOOP(_row_IN_BLOCK); j++) run[0] += run[j];
         all += run[0];
     }
     if (finishes && fits < real) FA__LOOP(_row__deliver)(to + fits, left + fits, real - fits, streamed);
@@ -120,7 +120,7 @@ FA__FN float FA__LOOP(__columns)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, 
 FA__FN_CALLED float FA__LOOP(__product)(const FA__LOOP(__terms) * next, int real) { return FA__LOOP(__columns)(NULL, NULL, 0.0f, 0.0f, 0, next, real, 0, 1); }
 FA__FN_CALLED float FA__LOOP(__slopes)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, float sum, float scale, int streamed, const FA__LOOP(__terms) * next, int real) {
     const FA__LOOP(__terms) one = *of, other = *next;
-    if (other.y) return FA__LOOP(__columns)(to, &one, sum, scale, streamed, &other, real, 1, FA__LOOP(_BESIDE));
+    if (other.y) return FA__LOOP(__columns)(to, &one, sum, scale, streamed, &other, real, 1, FA__LOOP(_row_BESIDE));
     return FA__LOOP(__columns)(to, &one, sum, scale, streamed, &other, real, 1, 0);
 }
 FA__FN FA__LOOP(__terms) FA__LOOP(__terms_of)(const FA__PARAMS *p, int64_t row, int64_t col) {
@@ -131,7 +131,7 @@ FA__FN FA__LOOP(__terms) FA__LOOP(__terms_of)(const FA__PARAMS *p, int64_t row, 
 FA__FN void FA__LOOP(__backward_plain)(const FA__PARAMS *p, int64_t row, FA__LOOP(_place) * place) {
     enum { FA__LENGTH = FA__LOOP(_row_LENGTH) };
     const int64_t cols = p->rows.cols;
-    const int beside = FA__LOOP(_BESIDE) && row + 1 < place->end;
+    const int beside = FA__LOOP(_row_BESIDE) && row + 1 < place->end;
     FA__LOOP(_reduce__total) total = 0.0;
     float sum = place->found;
     if (place->known != row) {

@@ -51,9 +51,9 @@ typedef struct fa__sums {
     int wanted;       /* by anybody */
     float *partial;   /* (workers, count, pitch), in the workspace; NULL if they are not wanted */
     int64_t pitch;    /* floats; a multiple of 16 */
-    int64_t workers;  /* among which the rows are divided; if these have several segments, so many for each segment */
-    int64_t segments; /* of a row, which share nothing but what is found out about all of it before; 1: rows are whole */
-    int64_t length;   /* columns of a segment */
+    int64_t workers;  /* among which the rows are divided; if these have several segments (GPU), so many for each segment */
+    int64_t segments; /* of a row, which share nothing but what is found out about all of it before; 1: rows are whole (GPU) */
+    int64_t length;   /* columns of a segment (GPU) */
     int pieces;       /* vectors of 16 bytes of a row that a thread has (GPU) */
     int whole;        /* rows are of whole vectors, or words, and not cut (GPU) */
     int scratch_bytes; /* of shared memory in a block for reductions (GPU) */

@@ -12,10 +12,10 @@
 #define FA__CPU_WORKERS 128   /* that add up sums of columns, at most: what they have is written, and read again in the end */
 #define FA__CPU_ADDED 16      /* rows that one adds up at least, if there are enough for so many: */
 #define FA__CPU_FEW 8
-#define FA__CPU_HELD 65536    /* bytes of rows that are read twice, in the L2 cache, beside as many that are prefetched */
+#define FA__CPU_HELD 65536    /* bytes of rows that a forward reads twice, in the L2 cache, beside as many that are prefetched */
 #define FA__CPU_TOGETHER 4096 /* bytes of short rows whose statistics are found one after the other, and then their results: neither waits for the other */
 #define FA__CPU_AHEAD 8192    /* bytes of rows of one piece that are prefetched */
-#define FA__CPU_SEGMENT 768   /* columns of a segment of a row: its weights and sums, of two threads, fit in an L1 cache */
+#define FA__CPU_SEGMENT 768   /* columns of a segment of a row in a forward: its weights, of two threads, fit in an L1 cache */
 #define FA__CPU_COLUMNS 512   /* of a work item, when the workers' sums are added */
 
 #if FA__KEEPS_FORWARD

@@ -18,7 +18,7 @@
     static FA_UNUSED FA__TARGET void FA__LOOP(_work##direction)(fa__job *job) {                                    \
         const FA__PARAMS *p = (const FA__PARAMS *)job->params;                                                     \
         FA__LOOP(_reduce_shared) shared;                                                                           \
-        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f, 0, -1, 0.0f};                              \
+        FA__LOOP(_place) place = {&shared, NULL, NULL, 0, NULL, 0, 0.0f, 0, -1, 0.0f};                             \
         fa_team team = FA__LOOP(_reduce_team)(1);                                                                  \
         FA__ROOM##direction                                                                                        \
         for (int64_t item; (item = fa__job_next(job)) >= 0;) {                                                     \
@@ -35,7 +35,7 @@ FA__WORK(_forward)
 FA__WORK(_backward)
 #endif
 #else
-/* The item after this one, taken before this one is done, so that its rows can be prefetched; -1 if others may want it. */
+/* The item after this one, taken before this one is done, so that its rows can be prefetched, or its first one looked at; -1 if others may want it. */
 #define FA__EARLY(item) ((item) + 4 * job->threads < job->items ? fa__job_next(job) : -1)
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
@@ -64,7 +64,7 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
         if (place.sums) memset(place.sums, 0, sizeof *place.sums * FA__SUMS * (size_t)p->sums.pitch);
         for (; row < end; row++) {
             if (row != known) FA__LOOP(_know)(&flight, p, row, &team);
-            known = !FA__LOOP(_BESIDE) ? -1 : row + 1 < end ? row + 1 : next >= 0 ? next * p->rows.rows_an_item : -1;
+            known = !FA__LOOP(_row_BESIDE) ? -1 : row + 1 < end ? row + 1 : next >= 0 ? next * p->rows.rows_an_item : -1;
             FA__LOOP(_backward_row)(p, row, known, &team, &place, &flight);
         }
         if (next < 0) next = fa__job_next(job);

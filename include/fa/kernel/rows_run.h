@@ -26,10 +26,10 @@
  *                         backward makes. Then FA__PARAMS has an fa__sums `sums`; rows.tensors, the tensors that are read, is set; and the file
  *                         defines
  *
- *     _forward_rows(p, row, end, next_item, team)                some rows; prefetches those of the next item, unless that is -1 (CPU)
+ *     _forward_rows(p, row, end, next_item, team)                some rows; may prefetch those of the next item, unless that is -1 (CPU)
  *     _know(flight, p, row, team)                                finds what the backward needs to know of a whole row (CPU)
  *     _backward_row(p, row, next, team, place, flight)           finishes it, and adds to FA__LOOP(_sums)(place, which, piece); then *flight is what
- *                                                                is known of row number `next`, unless that is -1, always if not FA__LOOP(_BESIDE) (CPU)
+ *                                                                is known of row number `next`, unless that is -1, as it is if not FA__LOOP(_row_BESIDE) (CPU)
  *     _forward(p, row, team, place)                              a whole row, with all that follows (GPU)
  *                                                                or, with p->first_pass, sums.row_values of a row of several segments
  *     _bring, _peek, _sum_up, _write                             the backward, for kernel/rows_gpu_sweep_kernel.h (GPU)

@@ -12,6 +12,8 @@ enum {
     FA__ROW(_UNIT) = 16,
     FA__ROW(_LANES) = FA__CPU_LANES(FA__ISA),
     FA__ROW(_BLOCK) = FA__CPU_LANES(FA__ISA) < 16 ? 16 : 32, /* elements that are computed in registers at a time */
+    FA__ROW(_IN_BLOCK) = FA__ROW(_BLOCK) / FA__ROW(_LANES), /* vectors */
+    FA__ROW(_BESIDE) = !FA__ROW_SPLIT, /* whether there are registers for two rows: the first pass over one beside the second over another (bf16 by AVX2 would be 4 to 13 % slower) */
     FA__ROW(_COSTLY) = FA__ISA == FA__ISA_BASE && FA__IS_HALF, /* to widen: rather kept than widened again */
     FA__ROW(_LENGTH) = (FA_COLS + 15) / 16 * 16,
     FA__ROW(_KEPT) = FA_KEEP,
