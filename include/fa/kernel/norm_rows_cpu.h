@@ -18,7 +18,7 @@ FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELE
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
     /* Halves of one matrix are asked for here alone, not also when results are written: up to a fifth faster; of two matrices, or floats, up to an eighth slower. */
-    const uintptr_t ahead = (FA__IS_HALF && !adds ? 3 : 1) * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
+    const uintptr_t ahead = (uintptr_t)((FA__IS_HALF && !adds ? 3 : 1) * FA__LOOP(_row_LENGTH)) * sizeof(FA__ELEMENT);
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
     for (int64_t run = 0; run < cols; run += FA__RUN) {
@@ -240,7 +240,7 @@ FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead,
 FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t end, int64_t next_item, fa_team *team) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);
-    const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, few = FA__CPU_TOGETHER / row_bytes < FA__MOST ? FA__CPU_TOGETHER / row_bytes : FA__MOST;
+    const int64_t length = cols > FA__CPU_PIECE ? FA__CPU_SEGMENT : cols, few = FA__CPU_TOGETHER / row_bytes < FA__MOST ? FA__CPU_TOGETHER / row_bytes : (int64_t)FA__MOST;
     const int64_t held = cols > FA__CPU_PIECE ? FA__CPU_HELD / row_bytes + 1 : few > 1 ? few : 1;
     const int64_t ahead = cols > FA__CPU_PIECE ? held : FA__CPU_AHEAD / row_bytes + 1;
     FA__CPU_ALIGNED float gamma_of[(int)FA__LOOP(_row_LENGTH) + FA__LOOP(_row_BLOCK)];
