@@ -92,13 +92,13 @@ FA__FN void FA__LOOP(_gradient_block)(FA__CPU_OP(vec) * x, FA__CPU_OP(vec) * wn,
     }
 }
 /* Blocks of a piece: what they add to the sums of columns, if these are wanted, and their gradient, to where it belongs or, if that is NULL, into x; and what the
- * same columns of the row that comes next add to that row's sums, if there is one. `usual`: known to have all three, where results go past the caches. All of a block is loaded before
- * anything is stored: the sums, and often gamma and the rows, lie at multiples of 4 KB from each other, and a load waits for a store that has the same last 12 bits. */
+ * same columns of the row that comes next add to that row's sums, if there is one. `usual`: known to have all three, where results go past the caches. All of a
+ * block is loaded before anything is stored: the sums, and often gamma and the rows, lie at multiples of 4 KB from each other, and a load waits for a store that
+ * has the same last 12 bits. */
 FA__FN void FA__LOOP(_gradient_blocks)(FA__ELEMENT *to, float *x, float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma, int blocks,
-                                       const FA__LOOP(_flight) * f, int streamed, FA__LOOP(_partial) * all, const FA__LOOP(_terms) * coming, const int usual) {
+                                       const FA__LOOP(_spread) * f, int streamed, FA__LOOP(_partial) * all, const FA__LOOP(_terms) * coming, const int usual) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
     const int by_unit = fa__cpu_rounds_bf16();
-    const FA__LOOP(_spread) spread = FA__LOOP(_spread_of)(f);
     const float *old_wn = usual || sum_wn ? sum_wn : gamma, *old_w = usual || sum_wn ? sum_w : gamma; /* what is computed from gamma is not used */
     for (int i = 0; i < blocks; i += FA__AT_ONCE) {
         FA__CPU_OP(vec) s[FA__VECTORS], wn[FA__VECTORS], w[FA__VECTORS];
@@ -107,7 +107,7 @@ FA__FN void FA__LOOP(_gradient_blocks)(FA__ELEMENT *to, float *x, float *sum_wn,
             wn[j] = *(const FA__CPU_OP(any) *)(old_wn + i + j * FA__FLOATS);
             w[j] = *(const FA__CPU_OP(any) *)(old_w + i + j * FA__FLOATS);
         }
-        FA__LOOP(_gradient_block)(s, wn, w, of, i, gamma, &spread);
+        FA__LOOP(_gradient_block)(s, wn, w, of, i, gamma, f);
         for (int j = 0; j < FA__VECTORS && (usual || sum_wn); j++) {
             *(FA__CPU_OP(any) *)(sum_wn + i + j * FA__FLOATS) = wn[j];
             if (FA__CENTERED) *(FA__CPU_OP(any) *)(sum_w + i + j * FA__FLOATS) = w[j];
@@ -127,8 +127,8 @@ FA__FN_CALLED void FA__LOOP(_gradient)(FA__ELEMENT *to, float *x, float *sum_wn,
     const FA__LOOP(_terms) terms = *of, coming = *next;
     FA__LOOP(_partial) all;
     FA__LOOP(_partial_begin)(&all, m);
-    if (FA__LOOP(_row_BESIDE) && to && sum_wn && coming.s && streamed) FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, f, 1, &all, &coming, 1);
-    else FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, f, streamed, &all, &coming, 0);
+    if (FA__LOOP(_row_BESIDE) && to && sum_wn && coming.s && streamed) FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, &spread, 1, &all, &coming, 1);
+    else FA__LOOP(_gradient_blocks)(to, x, sum_wn, sum_w, &terms, gamma, blocks, &spread, streamed, &all, &coming, 0);
     if (FA__LOOP(_row_BESIDE) && coming.s) FA__LOOP(_partial_end)(m, &all, &coming, blocks, real, gamma);
     FA__ELEMENT rest[3][FA__FLOATS];
     for (int i = blocks; i < real; i += FA__FLOATS) {

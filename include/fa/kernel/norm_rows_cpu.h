@@ -14,7 +14,7 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
 /* The sums of all s - pivot and of their squares. The pivot is at first the mean of the first 16 elements, nearly, which is near that of all
  * if rows are anything like what norms are made for. */
 FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot, const int adds) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__AT_ONCE / FA__FLOATS };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
     /* Halves of one matrix are asked for here alone, not also when results are written: up to a fifth faster; of two matrices, or floats, up to an eighth slower. */
@@ -107,7 +107,7 @@ FA__FN FA__CPU_OP(vec) FA__LOOP(_normal_of)(FA__CPU_OP(vec) s, FA__CPU_OP(vec) m
 /* A block: the sum, if it is wanted, and y. gamma and beta: in the order of FA__LOOP(_row__bring)(). */
 FA__FN void FA__LOOP(_normal_block)(FA__ELEMENT *y, FA__ELEMENT *sum, int sums, const FA__ELEMENT *x, const FA__ELEMENT *r, int adds, const float *gamma,
                                     const float *beta, FA__CPU_OP(vec) mean, FA__CPU_OP(vec) rstd, int streamed, int by_unit) {
-    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__VECTORS = FA__LOOP(_row_BLOCK) / FA__FLOATS };
+    enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS];
     FA__LOOP(_row__bring)(s, x);
     if (adds) {

@@ -10,7 +10,7 @@
 enum {
     FA__LOOP(_halves) = FA__IS_HALF,
     FA__LOOP(_block) = FA__LOOP(_row_BLOCK),
-    FA__LOOP(_vectors) = FA__LOOP(_block) / FA__LOOP(_row_LANES),
+    FA__LOOP(_vectors) = FA__LOOP(_row_IN_BLOCK),
     FA__LOOP(_abreast) = FA__LOOP(_row_LANES) == 16 ? 2 : 1, /* blocks whose sigmoids are computed side by side */
     FA__LOOP(_room) = FA__LOOP(_row_LENGTH) + FA__LOOP(_abreast) * FA__LOOP(_block) /* elements of a segment, in blocks */
 };

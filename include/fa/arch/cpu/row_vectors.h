@@ -63,21 +63,21 @@ FA__ROW_FN void FA__ROW(__block)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
     for (int i = 0; i < FA__ROW(_BLOCK); i++) ((float *)v)[i] = fa_load_element(from, i, FA_DTYPE); /* vectors, by the compiler */
 #else
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j += 2) FA__ROW(__two)(v + j, v + j + 1, from + j * FA__ROW(_LANES));
+    for (int j = 0; j < FA__ROW(_IN_BLOCK); j += 2) FA__ROW(__two)(v + j, v + j + 1, from + j * FA__ROW(_LANES));
 #endif
 }
 /* The same in any order. */
 FA__FN void FA__ROW(__shuffled)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
 #if FA_DTYPE == FA_BF16
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j += 2) FA__ROW(__pair)(v + j, v + j + 1, from + j * FA__ROW(_LANES));
+    for (int j = 0; j < FA__ROW(_IN_BLOCK); j += 2) FA__ROW(__pair)(v + j, v + j + 1, from + j * FA__ROW(_LANES));
 #else
     FA__ROW(__block)(v, from);
 #endif
 }
 /* And back. Streamed: past the caches, to a multiple of 64 bytes; by_unit: as fa__cpu_rounds_bf16() says. */
 FA__ROW_FN void FA__ROW(__put)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, int streamed, int by_unit) {
-    enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES), FA__TWO = 2 * FA__ROW(_LANES), FA__IN_A_LINE = FA__ROW(_UNIT) / FA__ROW(_LANES) };
+    enum { FA__VECTORS = FA__ROW(_IN_BLOCK), FA__TWO = 2 * FA__ROW(_LANES), FA__IN_A_LINE = FA__ROW(_UNIT) / FA__ROW(_LANES) };
     (void)by_unit;
 #if FA__IS_HALF
     FA__UNROLL
@@ -108,7 +108,7 @@ FA__FN void FA__ROW(__bring_back)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, in
 #if FA__ROW_SPLIT
     (void)by_unit;
     FA__UNROLL
-    for (int j = 0; j < FA__ROW(_BLOCK) / FA__ROW(_LANES); j += 2) fa_cpu_put_bf16_pair_1(to + j * FA__ROW(_LANES), v[j], v[j + 1], streamed);
+    for (int j = 0; j < FA__ROW(_IN_BLOCK); j += 2) fa_cpu_put_bf16_pair_1(to + j * FA__ROW(_LANES), v[j], v[j + 1], streamed);
 #else
     FA__ROW(__put)(to, v, streamed, by_unit);
 #endif
@@ -157,7 +157,7 @@ FA__FN int FA__ROW(__fits)(const FA__ELEMENT *to, int real, int streamed) {
 }
 /* from * factor + add of `real` floats, in the order of __bring(), to where they belong. */
 FA__FN_CALLED void FA__ROW(__scaled)(FA__ELEMENT *to, const float *from, int real, float factor, float add, int streamed) {
-    enum { FA__VECTORS = FA__ROW(_BLOCK) / FA__ROW(_LANES) };
+    enum { FA__VECTORS = FA__ROW(_IN_BLOCK) };
     const FA__CPU_OP(vec) factors = FA__CPU_OP(splat)(factor), adds = FA__CPU_OP(splat)(add);
     FA__CPU_ALIGNED FA__ELEMENT left[(int)FA__ROW(_LENGTH) + FA__ROW(_BLOCK)]; /* the end, and rows that lie across lines */
     const int fits = FA__ROW(__fits)(to, real, streamed), streams = streamed && fits > 0, by_unit = fa__cpu_rounds_bf16();
