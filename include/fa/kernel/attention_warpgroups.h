@@ -273,7 +273,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     FA__LOOP(_qk_commit)();
     if (inside || c->begun) fa_sm90_mbarrier_wait(FA__BARRIER(c, of_v, c->current.slot, full), c->current.phase);
     FA__LOOP(_start_pv)(c);
-    FA__LOOP(_end_turn)(c);
+    if (!FA__TURN_LATE) FA__LOOP(_end_turn)(c);
     /* From here on the current tile is that of S'. Of the one before there are still v_slot, `last` and `before`. */
     c->current = c->next;
     FA__LOOP(_advance)(&c->next, FA_STAGES);
@@ -286,6 +286,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
 
     /* While P V runs. */
     if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
+    if (FA__TURN_LATE) FA__LOOP(_end_turn)(c);
     if (last) FA__LOOP(_softmax_init)(&c->state);
     int rescale = 0;
     if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
@@ -515,6 +516,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__APART
 #undef FA__COLUMNS_LATE
 #undef FA__ALIBI_ALONE
+#undef FA__DOCUMENTS_OWN
+#undef FA__HOOKED_192
+#undef FA__TURN_LATE
 #undef FA__LINES
 #undef FA__REMEMBERS
 #undef FA__GUESSES
