@@ -71,8 +71,8 @@
 /* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
 #define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
 
-/* Whether registers do not suffice for what other instances up to head dimension 64 do: 32 bytes would be spilled. */
-#define FA__CRAMPED (FA__BIAS_TILES && FA__GROUPS == 3 && FA__WIDEST > 48)
+/* Whether registers do not suffice for what other instances up to head dimension 64 do: 16 bytes would be spilled. */
+#define FA__CRAMPED (FA__BIAS_TILES && FA__GROUPS == 3 && FA__WIDEST > 56)
 
 /* Whether a maximum is tested for being large, or not there yet, only when it changes: up to 8% faster, with a user's hook up to 5%, but beyond 96 up to
  * 10% slower, because the assembler orders the exponentials differently. */
@@ -109,13 +109,13 @@
 #if FA__BIAS_TILES
 #define FA__TURN_LATE (FA__WIDEST <= 64 ? !FA__HAS_MASK : FA__WIDEST <= (FA__MASK_IS_BAND > 1 ? 112 : 176))
 #else
-#define FA__TURN_LATE (FA__HOOKED && !FA__SOFT_CAP && !FA__HAS_MASK && FA__WIDEST > 48 && FA__WIDEST <= 64)
+#define FA__TURN_LATE (FA__HOOKED && !FA__SOFT_CAP && (!FA__HAS_MASK || FA__MASK_IS_BAND == 1) && FA__WIDEST > 48 && FA__WIDEST <= 64)
 #endif
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
  * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
 #if FA__WIDEST <= 64
-#define FA__LATE_K (FA__WIDEST <= 56 || !(FA__CRAMPED || FA__ALIBI_ALONE || FA__DOCUMENTS_OWN))
+#define FA__LATE_K (!FA__CRAMPED && (FA__WIDEST <= 56 || !(FA__ALIBI_ALONE || FA__DOCUMENTS_OWN)))
 #elif FA__BIAS_TILES
 #define FA__LATE_K (FA__WIDEST <= 128 || FA__WIDEST > 160)
 #elif FA__HOOKED
@@ -129,7 +129,7 @@
 /* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
  * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
 #if FA__WIDEST <= 64
-#define FA__SUMS_EARLY ((FA__WIDEST > 56 && ((FA__SOFT_CAP && FA__TEAMS != 2) || FA__DOCUMENTS_OWN)) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
+#define FA__SUMS_EARLY ((FA__WIDEST > 56 && ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__HAS_MASK) || FA__DOCUMENTS_OWN)) || (FA__WIDEST > 24 && FA__WIDEST <= 32 && FA__HOOKED && !FA__SOFT_CAP && FA__MASK_IS_BAND) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
 #elif FA__WIDEST > 160
 #define FA__SUMS_EARLY FA__HOOKED_192
 #elif FA__SOFT_CAP
