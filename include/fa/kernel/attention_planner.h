@@ -59,7 +59,7 @@ FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
     FA__LOOP(_course) course = {team, team, 0, 0};
     if (tiles == 0 || team >= launch->order.teams) return;
     const fa_box box = FA__LOOP(_next_block)(&launch->p, &launch->order, &course);
-    if (warp == FA__WORKERS - 1) FA__LOOP(_ids_of_parts)(shared->of_first_queries, box, lane);
+    if (warp == FA__WORKERS - 1) FA__LOOP(_ids_of_parts)(shared->ids_of_first, box, lane);
     FA__ROLL
     for (int first = warp * FA__LOOP(_at_once); first < tiles; first += FA__WORKERS * FA__LOOP(_at_once)) {
         const fa__ids of = FA__LOOP(_ids_of_few)(&launch->p, box, first, 0, lane);
@@ -73,7 +73,7 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, f
 #if FA__REMEMBERS
     const int learnt = memory->batch < 0 ? FA__LOOP(_tiles_learnt)(p) : 0;
     if (learnt) {
-        for (int part = 0; part < FA__READERS; part++) memory->of_queries[part] = memory->shared->of_first_queries[part];
+        for (int part = 0; part < FA__READERS; part++) memory->of_queries[part] = memory->shared->ids_of_first[part];
         memory->known = (2u << (learnt - 1) / FA__LANES) - 1;
     } else {
         FA__LOOP(_ids_of_parts)(memory->of_queries, box, lane);
@@ -307,7 +307,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
 #else
                 shared->note[at.slot][0] = word;
 #endif
-                fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&shared->of_notes[at.slot].full));
+                FA__LOOP(_fill)(shared->of_notes, at.slot);
             }
             FA__LOOP(_advance)(&at, FA__LOOP(_notes));
             word = next;

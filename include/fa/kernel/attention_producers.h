@@ -24,7 +24,7 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
         if (lane != 0) continue;
         if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
-        else fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&of->full));
+        else FA__LOOP(_fill)(shared->of_q[group], to.slot);
     }
 }
 

@@ -29,6 +29,7 @@ enum {
     FA__LOOP(_q_stages) = FA__LOOP(_spare) >= FA__LOOP(_q_bytes) + FA__LOOP(_panel_bytes) ? 2 : 1,
     FA__LOOP(_fit) = (FA__LOOP(_spare) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
     FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
+    FA__LOOP(_ring) = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, /* a number of places, for code and arrays that are not used where there is no room */
     /* Whether Q of the first block is asked for before it is known with which tile this begins; and whether that of any other one is asked for before its first
      * tile of K, where it has a buffer to itself. It comes from memory, since no other block reads it, and would be late otherwise: up to 2% faster. (Two teams
      * are not, of which one has something to do meanwhile; and without a mask the warpgroups fall into a slower rhythm.) */
@@ -76,7 +77,7 @@ typedef struct FA__LOOP(_shared) {
 #endif
     FA__LOOP(_block) block[FA__LOOP(_blocks)];
 #if FA__SENDS
-    FA__LOOP(_pair) of_room[FA__LOOP(_groups)][FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1];
+    FA__LOOP(_pair) of_room[FA__LOOP(_groups)][FA__LOOP(_ring)];
     float lse[FA__LOOP(_groups)][64]; /* of the block whose O is sent */
 #endif
     /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
@@ -87,13 +88,13 @@ typedef struct FA__LOOP(_shared) {
     int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */
 #endif
 #if FA__REMEMBERS
-    fa__ids ids[FA__LOOP(_knowable)], of_first_queries[FA__READERS];
+    fa__ids ids[FA__LOOP(_knowable)], ids_of_first[FA__READERS]; /* of tiles of keys; of the first block's queries */
 #endif
 } FA__LOOP(_shared);
 
-/* The producer arrives once at `full`, and `readers` at `empty`. */
-FA__FN void FA__LOOP(_init_pair)(FA__LOOP(_pair) * pair, int readers) {
-    fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->full), 1);
+/* `writers` arrive at `full`, and `readers` at `empty`. */
+FA__FN void FA__LOOP(_init_pair)(FA__LOOP(_pair) * pair, int writers, int readers) {
+    fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->full), writers);
     fa_sm90_mbarrier_init(fa_sm90_shared_address(&pair->empty), readers);
 }
 
@@ -121,16 +122,20 @@ FA__FN void FA__LOOP(_wait_full)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
 FA__FN void FA__LOOP(_wait_empty)(FA__LOOP(_pair) * pairs, FA__LOOP(_place) at) {
     fa_sm90_mbarrier_wait(fa_sm90_shared_address(&pairs[at.slot].empty), at.phase ^ 1);
 }
+FA__FN void FA__LOOP(_fill)(FA__LOOP(_pair) * pairs, int slot) {
+    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].full));
+}
 FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
     fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].empty));
 }
 
+/* The room of warpgroup number `number`, or where warps send by themselves of warp number `number`: for so many panels. */
+FA__FN unsigned char *FA__LOOP(_room_of)(FA__LOOP(_shared) * shared, int number) {
+    return shared->room + number * FA__LOOP(_leaving) * FA__LOOP(_otile_PANEL_BYTES);
+}
 #if FA__SENDS
-/* A warpgroup's ring of panels of O. */
-FA__FN unsigned char *FA__LOOP(_room_of)(FA__LOOP(_shared) * shared, int group) { return shared->room + group * FA__LOOP(_leaving) * 64 * FA__SM90_ROW_BYTES; }
 /* The place of a panel of O in its ring: `block` is the number of its block in the team's order. */
 FA__FN FA__LOOP(_place) FA__LOOP(_place_of_panel)(int block, int panel) {
-    enum { FA__RING = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1 };
-    return FA__LOOP(_place_of)((uint32_t)(block * FA__LOOP(_panels) + panel), FA__RING);
+    return FA__LOOP(_place_of)((uint32_t)(block * FA__LOOP(_panels) + panel), FA__LOOP(_ring));
 }
 #endif

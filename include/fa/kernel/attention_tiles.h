@@ -121,10 +121,10 @@
 #define FA__TABLE_STAGES 3
 #elif FA__WIDEST <= 64 && (FA__LONG || !FA__HAS_MASK)
 #define FA__TABLE_M 192
-#if FA__LONG && FA__HOOKED && (FA__SOFT_CAP ? FA_HEAD_DIM_V <= 48 : FA__MASK_IS_BAND == 1 && FA_HEAD_DIM_V <= 56)
-#define FA__TABLE_N 112
-#elif FA__LONG && FA__HOOKED && !(FA__SOFT_CAP ? !FA__HAS_MASK : FA__MASK_IS_BAND == 1)
-#define FA__TABLE_N 96 /* with 112 or 128 under a soft cap and a mask up to 7% slower; elsewhere they spill */
+#if FA__LONG && FA__SOFT_CAP
+#define FA__TABLE_N (FA_HEAD_DIM_V <= 48 ? 112 : FA__HAS_MASK ? 96 : 128) /* 96: with 112 or 128 up to 4% slower */
+#elif FA__LONG && FA__HOOKED
+#define FA__TABLE_N (FA__MASK_IS_BAND != 1 ? 96 : FA_HEAD_DIM_V <= 56 ? 112 : 128) /* 96: others spill */
 #elif FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48
 #define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
 #else

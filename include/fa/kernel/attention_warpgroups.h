@@ -172,8 +172,8 @@ FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
     c->summed = 1;
 }
 
-/* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, and so
- * computes its softmax while the others' products run. */
+/* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, or has applied its hook
+ * (FA__TURN_LATE), and so computes its softmax while the others' products run. */
 FA__FN void FA__LOOP(_await_turn)(const FA__LOOP(_consumer) * c) {
     if (FA__TURNS) fa_sm90_bar_sync(c->turns + c->group, 256);
 }
@@ -438,21 +438,18 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 /* Makes a team's barriers ready. */
 FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
     for (int i = 0; i < FA__LOOP(_groups); i++)
-        for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_init_pair)(&shared->of_q[i][j], 1);
+        for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_init_pair)(&shared->of_q[i][j], 1, 1);
     for (int i = 0; i < FA_STAGES; i++) {
-        FA__LOOP(_init_pair)(&shared->of_k[i], FA__LOOP(_groups));
-        FA__LOOP(_init_pair)(&shared->of_v[i], 128 * FA__LOOP(_groups)); /* all threads */
+        FA__LOOP(_init_pair)(&shared->of_k[i], 1, FA__LOOP(_groups));
+        FA__LOOP(_init_pair)(&shared->of_v[i], 1, 128 * FA__LOOP(_groups)); /* all threads */
     }
 #if FA__BIAS_TILES
-    for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 4 * FA__LOOP(_groups)); /* warps */
+    for (int i = 0; i < FA__LOOP(_bias_stages); i++) FA__LOOP(_init_pair)(&shared->of_bias[i], 1, 4 * FA__LOOP(_groups)); /* warps */
 #endif
-    for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], 1);
+    for (int i = 0; i < FA__LOOP(_notes); i++) FA__LOOP(_init_pair)(&shared->of_notes[i], 1, 1);
 #if FA__SENDS
     for (int i = 0; i < FA__LOOP(_groups); i++)
-        for (int j = 0; j < FA__LOOP(_leaving); j++) {
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_room[i][j].full), 128);
-            fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_room[i][j].empty), 1);
-        }
+        for (int j = 0; j < FA__LOOP(_leaving); j++) FA__LOOP(_init_pair)(&shared->of_room[i][j], 128, 1);
 #endif
     if (FA__LOOP(_first_q)) fa_sm90_mbarrier_init(fa_sm90_shared_address(&shared->of_first), 1);
 #if FA__CURVED
@@ -516,7 +513,9 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__APART
 #undef FA__COLUMNS_LATE
 #undef FA__ALIBI_ALONE
+#undef FA__OWN_HOOK
 #undef FA__DOCUMENTS_OWN
+#undef FA__CAUSAL_AT_MOST
 #undef FA__HOOKED_192
 #undef FA__TURN_LATE
 #undef FA__LINES

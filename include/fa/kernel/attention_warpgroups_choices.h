@@ -100,22 +100,24 @@
 /* Whether there are ALiBi's columns and no others, and no window, with which 16 bytes would be spilled. */
 #define FA__ALIBI_ALONE (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND < 2)
 
-/* Whether there are documents and a hook of one's own; and whether there is a hook at 192, and no mask but a causal one. */
-#define FA__DOCUMENTS_OWN (FA__REMEMBERS && FA__HOOKED && !FA__SOFT_CAP)
-#define FA__HOOKED_192 (FA__HOOKED && FA__WIDEST > 184 && FA__WIDEST <= 192 && (!FA__HAS_MASK || FA__MASK_IS_BAND == 1))
+/* Whether there is a hook of one's own, and documents as well; whether there is no mask but a causal one, and a hook at 192 as well. */
+#define FA__OWN_HOOK (FA__HOOKED && !FA__SOFT_CAP)
+#define FA__DOCUMENTS_OWN (FA__REMEMBERS && FA__OWN_HOOK)
+#define FA__CAUSAL_AT_MOST (!FA__HAS_MASK || FA__MASK_IS_BAND == 1)
+#define FA__HOOKED_192 (FA__HOOKED && FA__WIDEST == 192 && FA__CAUSAL_AT_MOST)
 
 /* Whether a warpgroup's turn ends when its hook has been applied, not when its products have begun: the others' products would come between them and the
  * exponentials. Measured: 1 to 16% faster where it is 1 (under causal masks beyond 112 only with many keys), elsewhere up to 20% slower. */
 #if FA__BIAS_TILES
 #define FA__TURN_LATE (FA__WIDEST <= 64 ? !FA__HAS_MASK : FA__WIDEST <= (FA__MASK_IS_BAND > 1 ? 112 : 176))
 #else
-#define FA__TURN_LATE (FA__HOOKED && !FA__SOFT_CAP && (!FA__HAS_MASK || FA__MASK_IS_BAND == 1) && FA__WIDEST > 48 && FA__WIDEST <= 64)
+#define FA__TURN_LATE (FA__OWN_HOOK && FA__CAUSAL_AT_MOST && FA__WIDEST > 48 && FA__WIDEST <= 64)
 #endif
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
  * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
 #if FA__WIDEST <= 64
-#define FA__LATE_K (!FA__CRAMPED && (FA__WIDEST <= 56 || !(FA__ALIBI_ALONE || FA__DOCUMENTS_OWN)))
+#define FA__LATE_K (FA__WIDEST <= 56 || !(FA__CRAMPED || FA__ALIBI_ALONE || FA__DOCUMENTS_OWN))
 #elif FA__BIAS_TILES
 #define FA__LATE_K (FA__WIDEST <= 128 || FA__WIDEST > 160)
 #elif FA__HOOKED
@@ -129,7 +131,8 @@
 /* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
  * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
 #if FA__WIDEST <= 64
-#define FA__SUMS_EARLY ((FA__WIDEST > 56 && ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__HAS_MASK) || FA__DOCUMENTS_OWN)) || (FA__WIDEST > 24 && FA__WIDEST <= 32 && FA__HOOKED && !FA__SOFT_CAP && FA__MASK_IS_BAND) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
+#define FA__SUMS_EARLY ((FA_HEAD_DIM_V == 64 && ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__HAS_MASK) || FA__DOCUMENTS_OWN)) || \
+                         (FA__WIDEST == 32 && FA__OWN_HOOK && FA__MASK_IS_BAND) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
 #elif FA__WIDEST > 160
 #define FA__SUMS_EARLY FA__HOOKED_192
 #elif FA__SOFT_CAP
@@ -145,7 +148,7 @@
 /* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills (with ALiBi under a
  * window only at 56). */
 #define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND) || \
-                        (FA__WIDEST > 48 && FA__WIDEST <= 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
+                        (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */

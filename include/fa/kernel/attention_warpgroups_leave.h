@@ -15,21 +15,21 @@ FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_h
             FA__UNROLL
             for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->shared->lse[c->group][FA__LOOP(_qk_row)(thread, r)] = lse[r];
         }
-        fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&c->shared->of_room[c->group][at.slot].full));
+        FA__LOOP(_fill)(c->shared->of_room[c->group], at.slot);
     }
 }
 /* After the last block: tells that warp. */
 FA__FN void FA__LOOP(_leave_end)(const FA__LOOP(_consumer) * c) {
     const FA__LOOP(_place) at = FA__LOOP(_place_of_panel)(c->blocks - 1, 0);
     FA__LOOP(_wait_empty)(c->shared->of_room[c->group], at);
-    fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&c->shared->of_room[c->group][at.slot].full)); /* and there is no more */
+    FA__LOOP(_fill)(c->shared->of_room[c->group], at.slot); /* and there is no more */
 }
 #else
 /* Each warp sends its 16 rows by itself. */
 FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, const float *lse, int thread) {
-    enum { FA__AT_ONCE = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
+    enum { FA__AT_ONCE = FA__LOOP(_ring), FA__PANEL = FA__LOOP(_otile_PANEL_BYTES) };
     int warp = fa_sm90_uniform(thread / 32);
-    unsigned char *room = c->shared->room + (c->group * 4 + warp) * FA__AT_ONCE * FA__PANEL;
+    unsigned char *room = FA__LOOP(_room_of)(c->shared, c->group * 4 + warp);
     FA__LOOP(_otile_source) to = {c->to, box.queries.begin + warp * 16, box.head, box.batch};
     FA__UNROLL
     for (int first = 0; first < FA__LOOP(_panels); first += FA__AT_ONCE) {
