@@ -214,6 +214,8 @@ for by in cc clang; do
         'FA_HOOK fa_tile_class m_tile(const struct mine *user, fa_box box) { (void)user, (void)box; return FA_PARTIAL; }' \
         'FA_HOOK fa_range m_keys(const void *user, fa_box box) { (void)user; return box.keys; }' '#define FA_MASK m'
     rejects $by "a mask whose tile takes another type" "FA_MASK needs fa_tile_class m_tile(const FA_USER_ARGS *user, fa_box box) and fa_range m_keys()" -isystem "$installed"
+    attention '#include <fa/score.h>' 'FA_SCORE_CHAIN(both, fa_alibi, fa_key_bias)' 'struct mine { int x; };' '#define FA_USER_ARGS struct mine' '#define FA_SCORE both'
+    rejects $by "a chain that stands above FA_USER_ARGS" "the type that user points to, above any FA_SCORE_CHAIN" -isystem "$installed"
     FA_INCLUDE=$installed
     attention '#include <fa/mask.h>' 'FA_HOOK double hook(const void *user, float score, fa_index at) { (void)user; return score * (double)at.key; }' \
         'FA_HOOK _Bool m_keep(const void *user, fa_index at) { (void)user; return at.key < 3; }' 'FA_MASK_FROM_KEEP(m)' '#define FA_SCORE hook' '#define FA_MASK m'

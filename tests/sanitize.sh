@@ -4,7 +4,7 @@
 . "$(dirname "$0")/harness/tap.sh"
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 if [ -z "$sanitizer" ] || [ $# = 0 ]; then
-    skip "compute-sanitizer: $([ $# = 0 ] && echo "no GPU and nvcc here" || echo "not found")"
+    skip "compute-sanitizer: $([ $# = 0 ] && echo "it needs a GPU and nvcc" || echo "not found")"
     tap_end
 fi
 FA_ROUNDS=${FA_ROUNDS:-1}

@@ -46,16 +46,16 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
     FA__IS_ONE_OF(FA__CAT(FA_MASK, _keep), FA__FUNCTION(int, FA__USER_TYPE, fa_index), FA__FUNCTION(_Bool, FA__USER_TYPE, fa_index),   \
                   FA__FUNCTION(unsigned, FA__USER_TYPE, fa_index), FA__FUNCTION(long, FA__USER_TYPE, fa_index))
 FA__REQUIRE(FA__KEEP_FITS,
-            "FA_MASK needs int " FA__STR(FA__CAT(FA_MASK, _keep)) "(const FA_USER_ARGS *user, fa_index at), and FA_USER_ARGS defined as the type that user points to");
+            "FA_MASK needs int " FA__STR(FA__CAT(FA_MASK, _keep)) "(const FA_USER_ARGS *user, fa_index at), and FA_USER_ARGS defined as the type that user points to, above any of FA_MASK_FROM_KEEP, FA_MASK_AND and FA_MASK_OR");
 FA__REQUIRE(!FA__KEEP_FITS ||
                 (FA__IS_ONE_OF(FA__CAT(FA_MASK, _tile), FA__FUNCTION(fa_tile_class, FA__USER_TYPE, fa_box), FA__FUNCTION(int, FA__USER_TYPE, fa_box)) &&
                  FA__IS_ONE_OF(FA__CAT(FA_MASK, _keys), FA__FUNCTION(fa_range, FA__USER_TYPE, fa_box))),
-            "FA_MASK needs fa_tile_class " FA__STR(FA__CAT(FA_MASK, _tile)) "(const FA_USER_ARGS *user, fa_box box) and fa_range " FA__STR(FA__CAT(FA_MASK, _keys)) "() of the same (FA_MASK_FROM_KEEP makes them of a keep), and FA_USER_ARGS defined as the type that user points to");
+            "FA_MASK needs fa_tile_class " FA__STR(FA__CAT(FA_MASK, _tile)) "(const FA_USER_ARGS *user, fa_box box) and fa_range " FA__STR(FA__CAT(FA_MASK, _keys)) "() of the same (FA_MASK_FROM_KEEP makes them of a keep), and FA_USER_ARGS defined as the type that user points to, above any of FA_MASK_FROM_KEEP, FA_MASK_AND and FA_MASK_OR");
 #undef FA__KEEP_FITS
 #endif
 #if FA__HAS_SCORE
 FA__REQUIRE(FA__IS_ONE_OF(FA_SCORE, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, , fa_index)),
-            "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to");
+            "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to, above any FA_SCORE_CHAIN");
 /* The only call of the hook. Elsewhere a parameter or a variable of the library may have the hook's name, and hide it. */
 FA_HOOK float FA__ATTN(__score)(const FA__USER_TYPE *fa__user, float fa__score, fa_index fa__at) {
     FA__RETURN_NUMBER(FA_SCORE(fa__user, fa__score, fa__at), "FA_SCORE needs a hook that returns float: " FA__STR(FA_SCORE) "() does not");
