@@ -64,9 +64,12 @@
  * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
 #define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == FA__NEED_ALIBI && !FA__LINES))
 
+/* Whether there is a hook of one's own. */
+#define FA__OWN_HOOK (FA__HOOKED && !FA__SOFT_CAP)
+
 /* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others: up to 3% faster, but with a user's hook
  * that spills. */
-#define FA__GUESSES (!FA__LOOKS_FIRST && (!FA__HAS_SCORE || FA__SOFT_CAP || FA__BIAS_TILES))
+#define FA__GUESSES (!FA__LOOKS_FIRST && !FA__OWN_HOOK)
 
 /* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
 #define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
@@ -100,8 +103,7 @@
 /* Whether there are ALiBi's columns and no others, and no window, with which 16 bytes would be spilled. */
 #define FA__ALIBI_ALONE (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND < 2)
 
-/* Whether there is a hook of one's own, and documents as well; whether there is no mask but a causal one, and a hook at 192 as well. */
-#define FA__OWN_HOOK (FA__HOOKED && !FA__SOFT_CAP)
+/* Whether there are documents and a hook of one's own; whether there is no mask but a causal one, and a hook at 192 as well. */
 #define FA__DOCUMENTS_OWN (FA__REMEMBERS && FA__OWN_HOOK)
 #define FA__CAUSAL_AT_MOST (!FA__HAS_MASK || FA__MASK_IS_BAND == 1)
 #define FA__HOOKED_192 (FA__HOOKED && FA__WIDEST == 192 && FA__CAUSAL_AT_MOST)

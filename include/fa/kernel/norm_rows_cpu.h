@@ -18,7 +18,7 @@ FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELE
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
     /* Halves of one matrix are asked for here alone, not also when results are written: up to a fifth faster; of two matrices, or floats, up to an eighth slower. */
-    const uintptr_t ahead = (uintptr_t)((FA__IS_HALF && !adds ? 3 : 1) * FA__LOOP(_row_LENGTH)) * sizeof(FA__ELEMENT);
+    const int ahead = FA__IS_HALF && !adds ? 3 : 1;
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
     for (int64_t run = 0; run < cols; run += FA__RUN) {
@@ -27,8 +27,8 @@ FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELE
         for (int j = 0; j < FA__VECTORS; j++) part[j] = part_squares[j] = none;
         for (int64_t i = run; i < end; i += FA__AT_ONCE) {
             if (i + FA__AT_ONCE <= end) {
-                FA__LOOP(_row__ask_block)((uintptr_t)(x + i) + ahead);
-                if (adds) FA__LOOP(_row__ask_block)((uintptr_t)(r + i) + ahead);
+                FA__LOOP(_row__ask_ahead)(x + i, ahead);
+                if (adds) FA__LOOP(_row__ask_ahead)(r + i, ahead);
                 FA__LOOP(_row__shuffled)(s, x + i);
                 if (adds) FA__LOOP(_row__shuffled)(add, r + i);
                 FA__UNROLL

@@ -72,11 +72,10 @@ typedef struct FA__LOOP(__terms) {
 } FA__LOOP(__terms);
 /* What a block from column i of `real` adds to the sum of y d. Elements three pieces' lengths further on are prefetched, two being as good. */
 FA__FN void FA__LOOP(__product_block)(FA__CPU_OP(vec) * run, const FA__LOOP(__terms) * of, int i, int real) {
-    const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     const FA__ELEMENT *y = of->y + i, *d = of->d + i;
     FA__CPU_OP(vec) a[FA__LOOP(_row_IN_BLOCK)], b[FA__LOOP(_row_IN_BLOCK)];
     FA__ELEMENT rest[2][FA__LOOP(_row_BLOCK)];
-    FA__LOOP(_row__ask_block)((uintptr_t)y + ahead), FA__LOOP(_row__ask_block)((uintptr_t)d + ahead);
+    FA__LOOP(_row__ask_ahead)(y, 3), FA__LOOP(_row__ask_ahead)(d, 3);
     if (__builtin_expect(i + FA__LOOP(_row_BLOCK) > real, 0)) { /* of both at once: a branch less */
         y = FA__LOOP(_row__some)(rest[0], of->y, i, real, FA__LOOP(_row_BLOCK), (FA__ELEMENT)0);
         d = FA__LOOP(_row__some)(rest[1], of->d, i, real, FA__LOOP(_row_BLOCK), (FA__ELEMENT)0);

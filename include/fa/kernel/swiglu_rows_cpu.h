@@ -4,9 +4,6 @@
  * not wait for each other where each number takes fewer: of bf16, 9 instead of 11 clocks for 8 numbers (Zen 3, AVX2). Floats, which take fewer in
  * any case, would take 1.2 times as long. */
 
-/* How far ahead of a block the same tensor is prefetched: a segment, the next one of the same row or rows. */
-#define FA__AHEAD(from) FA__LOOP(_row__ask_block)((uintptr_t)(from) + FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
-
 enum {
     FA__LOOP(_halves) = FA__IS_HALF,
     FA__LOOP(_block) = FA__LOOP(_row_BLOCK),
@@ -28,7 +25,7 @@ FA__FN void FA__LOOP(__shares_from)(float *share, const FA__ELEMENT *gates, int 
         FA__UNROLL
         for (int j = 0; j < FA__LOOP(_abreast); j++) {
             const int at = whole || i + j * FA__LOOP(_block) < cols ? i + j * FA__LOOP(_block) : i; /* there is room for more than there are */
-            FA__AHEAD(gates + at);
+            FA__LOOP(_row__ask_ahead)(gates + at, 1);
             FA__LOOP(_row__bring)(gate + j * FA__LOOP(_vectors), whole ? gates + at : FA__LOOP(_row__block_of)(rest, gates, at, cols));
         }
         FA__LOOP(__bound)(gate, FA__GATES);
@@ -56,8 +53,8 @@ FA__FN void FA__LOOP(__forward_blocks)(FA__ELEMENT *to, const FA__ELEMENT *gates
     FA__ELEMENT rest[2][FA__LOOP(_block)];
     FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)], share[FA__LOOP(_vectors)];
     for (int i = begin; i < end; i += FA__LOOP(_block)) {
-        FA__AHEAD(ups + i);
-        if (!FA__LOOP(_halves)) FA__AHEAD(gates + i);
+        FA__LOOP(_row__ask_ahead)(ups + i, 1);
+        if (!FA__LOOP(_halves)) FA__LOOP(_row__ask_ahead)(gates + i, 1);
         FA__LOOP(_row__bring)(gate, whole ? gates + i : FA__LOOP(_row__block_of)(rest[0], gates, i, cols));
         FA__LOOP(_row__bring)(up, whole ? ups + i : FA__LOOP(_row__block_of)(rest[1], ups, i, cols));
         FA__LOOP(__bound)(gate, FA__LOOP(_vectors));
@@ -92,8 +89,8 @@ FA__FN void FA__LOOP(__backward_blocks)(FA__ELEMENT *to, FA__ELEMENT *d_up, cons
     FA__ELEMENT rest[3][FA__LOOP(_block)];
     FA__CPU_OP(vec) gate[FA__LOOP(_vectors)], up[FA__LOOP(_vectors)], d[FA__LOOP(_vectors)], share[FA__LOOP(_vectors)];
     for (int i = begin; i < end; i += FA__LOOP(_block)) {
-        FA__AHEAD(ups + i), FA__AHEAD(ds + i);
-        if (!FA__LOOP(_halves)) FA__AHEAD(gates + i);
+        FA__LOOP(_row__ask_ahead)(ups + i, 1), FA__LOOP(_row__ask_ahead)(ds + i, 1);
+        if (!FA__LOOP(_halves)) FA__LOOP(_row__ask_ahead)(gates + i, 1);
         FA__LOOP(_row__bring)(gate, whole ? gates + i : FA__LOOP(_row__block_of)(rest[0], gates, i, cols));
         FA__LOOP(_row__bring)(up, whole ? ups + i : FA__LOOP(_row__block_of)(rest[1], ups, i, cols));
         FA__LOOP(_row__bring)(d, whole ? ds + i : FA__LOOP(_row__block_of)(rest[2], ds, i, cols));
@@ -128,4 +125,3 @@ FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team,
     FA__LOOP(_row__deliver)(to_up, d_up, cols, streams);
 }
 #endif
-#undef FA__AHEAD

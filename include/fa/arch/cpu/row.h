@@ -172,6 +172,10 @@ FA__FN void FA__ROW(__ask_block)(uintptr_t from) {
     FA__UNROLL
     for (int at = 0; at < FA__ROW(_BLOCK) * (int)sizeof(FA__ELEMENT); at += 64) __builtin_prefetch((const void *)(from + (uintptr_t)at), 0, 2);
 }
+/* What lies so many pieces' lengths behind a block: of the same row, or, in most matrices, of those that come next. */
+FA__FN void FA__ROW(__ask_ahead)(const FA__ELEMENT *block, int pieces) {
+    FA__ROW(__ask_block)((uintptr_t)block + (uintptr_t)(pieces * FA__ROW(_LENGTH)) * sizeof *block);
+}
 /* As much as this piece is, a piece's length further on: the next piece, or rows that come next. */
 FA__FN void FA__ROW(_ahead)(const FA__ROW(_view) * v, int64_t piece) {
     FA__ROW(__ask)((uintptr_t)v->first + (uintptr_t)(piece + 1) * (FA__ROW(_LENGTH) * sizeof(FA__ELEMENT)), FA__ROW(__real)(v, piece));
