@@ -67,14 +67,6 @@
  * keys per step gain nothing (176 at head dimension 128, 80 at 256), and waste more beyond a diagonal and beyond the last
  * key. */
 
-/* Where a mask and a hook meet, addresses need registers: 1 if the hook may read memory, 2 if the mask may, too. */
-#if !FA__HAS_MASK || !FA__HOOKED || (FA__MASK_IS_BAND && FA__SCORE_NEEDS == FA__NEED_SOFTCAP)
-#define FA__TABLE_CROWDED 0
-#elif FA__MASK_IS_BAND && !FA__SCORE_NEEDS
-#define FA__TABLE_CROWDED 1
-#else
-#define FA__TABLE_CROWDED 2
-#endif
 /* Up to 64 O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much
  * of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there are two teams of two
  * warpgroups, each with blocks of its own, so that one multiplies while the other ends a block. Without a mask they are slower
@@ -124,7 +116,7 @@
 #if FA__LONG && FA__SOFT_CAP
 #define FA__TABLE_N (FA_HEAD_DIM_V <= 48 ? 112 : FA__HAS_MASK ? 96 : 128) /* 96: with 112 or 128 up to 4% slower */
 #elif FA__LONG && FA__HOOKED
-#define FA__TABLE_N (FA__MASK_IS_BAND != 1 ? 96 : FA_HEAD_DIM_V <= 56 ? 112 : 128) /* 96: others spill */
+#define FA__TABLE_N (FA__MASK_IS_BAND > 1 ? 96 : FA_HEAD_DIM_V <= (FA__MASK_IS_BAND ? 56 : 32) ? 112 : 128) /* those with more keys spill */
 #elif FA__HAS_SCORE ? FA_HEAD_DIM_V <= (FA__BIAS_TILES ? 56 : 40) : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_BAND > 1 && FA_HEAD_DIM_V <= 48
 #define FA__TABLE_N 112 /* where 128 keys spill (FA__APART is another cure) */
 #else
@@ -137,11 +129,7 @@
 #define FA__TABLE_STAGES 2
 #elif FA__WIDEST <= 128
 #define FA__TABLE_M 128
-#if FA__TABLE_CROWDED == 2
-#define FA__TABLE_N 96
-#else
 #define FA__TABLE_N 128
-#endif
 #define FA__TABLE_STAGES (FA__WIDEST <= 64 ? 3 : 2)
 #elif FA__WIDEST > 176 && FA__WIDEST <= 192 && FA__HAS_MASK && !FA__HAS_SCORE && !FA__COLUMNS /* 7 to 10% faster at 512, 0 to 5% from 2,048 on; at 160 5% slower there */
 #define FA__TABLE_M 128
@@ -149,21 +137,11 @@
 #define FA__TABLE_STAGES 3
 #elif FA__WIDEST <= 192
 #define FA__TABLE_M 128
-#if FA__BIAS_TILES
-#define FA__TABLE_N 64
-#elif FA__TABLE_CROWDED == 2
-#define FA__TABLE_N 80
-#else
-#define FA__TABLE_N 96
-#endif
+#define FA__TABLE_N (FA__BIAS_TILES ? 64 : 96)
 #define FA__TABLE_STAGES 2
 #else
 #define FA__TABLE_M 128
-#if FA__TABLE_CROWDED == 2
-#define FA__TABLE_N 48
-#else
 #define FA__TABLE_N 64
-#endif
 #define FA__TABLE_STAGES 2
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_TEAMS * FA__TABLE_M / 16)

@@ -516,6 +516,8 @@ FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) *
 #undef FA__OWN_HOOK
 #undef FA__DOCUMENTS_OWN
 #undef FA__CAUSAL_AT_MOST
+#undef FA__NO_BAND
+#undef FA__PREFIX
 #undef FA__HOOKED_192
 #undef FA__TURN_LATE
 #undef FA__LINES

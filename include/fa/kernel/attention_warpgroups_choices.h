@@ -1,6 +1,10 @@
 /* attention_warpgroups_choices.h: what the sm_90a schedule chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
  * warpgroups, registers, and what was found by measurement (doc/log.md). */
 
+/* Whether there is a mask that is not a band; whether it is a prefix. */
+#define FA__NO_BAND (FA__HAS_MASK && !FA__MASK_IS_BAND)
+#define FA__PREFIX (FA__MASK_NEEDS == FA__NEED_PREFIX)
+
 /* Consumer warpgroups of a team; whether they take turns; and the registers per thread of consumers and producers. A launch gives
  * each thread 168 with two consumer warpgroups, 128 with three, 96 with four, in two teams, and with one what that one asks for: a
  * request for more in all would wait forever. */
@@ -22,7 +26,8 @@
 #define FA__GROUPS 1
 #define FA__TURNS 0
 #endif
-#if !FA__HAS_MASK || (FA__TABLE_CROWDED == 1 && FA__WIDEST > 64) /* with a user's hook under a band 1 to 6% faster than the next line, without one no faster */
+/* With a user's hook under a band, or any under a prefix up to 96, 1 to 6% faster than the next line; without one no faster. */
+#if !FA__HAS_MASK || (FA__HOOKED && FA__WIDEST > 64 && ((FA__MASK_IS_BAND && !FA__SCORE_NEEDS) || (FA__PREFIX && FA__WIDEST <= 96)))
 #define FA__REGISTERS 240
 #define FA__PRODUCER_REGISTERS 24
 #elif FA__MASK_IS_BAND /* the planner classifies tiles */
@@ -38,7 +43,7 @@
  * 111, follow their neighbours), elsewhere up to 6% slower. */
 #if FA__GROUPS != 2 || FA__TEAMS == 2 || FA__WIDEST <= 80 || FA__WIDEST > 128 || FA__COLUMNS || FA__BIAS_TILES || FA__SOFT_CAP
 #define FA__SENDS 0
-#elif FA__HAS_MASK && !FA__MASK_IS_BAND
+#elif FA__NO_BAND
 #define FA__SENDS 1
 #elif FA__HAS_MASK && !FA__HAS_SCORE
 #define FA__SENDS (FA__WIDEST > 96 && FA__WIDEST <= 120)
@@ -60,9 +65,9 @@
 #define FA__SKIPS_FIRST (FA__OWN_NOTES && FA__LINES)
 
 /* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
- * is needed (fa/softmax.h, NAME_behind()). The latter needs registers; and with ALiBi and documents maxima grow from tile to tile.
- * (FA__COLUMNS and what else is not defined here: attention_tiles.h.) */
-#define FA__LOOKS_FIRST (FA__TABLE_CROWDED == 2 || (FA__COLUMNS == FA__NEED_ALIBI && !FA__LINES))
+ * is needed (fa/softmax.h, NAME_behind()): with ALiBi and documents maxima grow from tile to tile. (FA__COLUMNS and what else is
+ * not defined here: attention_tiles.h.) */
+#define FA__LOOKS_FIRST (FA__COLUMNS == FA__NEED_ALIBI && !FA__LINES)
 
 /* Whether there is a hook of one's own. */
 #define FA__OWN_HOOK (FA__HOOKED && !FA__SOFT_CAP)
@@ -72,7 +77,7 @@
 #define FA__GUESSES (!FA__LOOKS_FIRST && !FA__OWN_HOOK)
 
 /* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
-#define FA__NEAR (FA__WIDE_SCORE && !FA__LOOKS_FIRST)
+#define FA__NEAR FA__WIDE_SCORE
 
 /* Whether registers do not suffice for what other instances up to head dimension 64 do: 16 bytes would be spilled. */
 #define FA__CRAMPED (FA__BIAS_TILES && FA__GROUPS == 3 && FA__WIDEST > 56)
@@ -113,7 +118,7 @@
 #if FA__BIAS_TILES
 #define FA__TURN_LATE (FA__WIDEST <= 64 ? !FA__HAS_MASK : FA__WIDEST <= (FA__MASK_IS_BAND > 1 ? 112 : 176))
 #else
-#define FA__TURN_LATE (FA__OWN_HOOK && FA__CAUSAL_AT_MOST && FA__WIDEST > 48 && FA__WIDEST <= 64)
+#define FA__TURN_LATE (FA__OWN_HOOK && (FA__CAUSAL_AT_MOST || FA__PREFIX) && FA__WIDEST > 48 && FA__WIDEST <= 64)
 #endif
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
@@ -134,11 +139,12 @@
  * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
 #if FA__WIDEST <= 64
 #define FA__SUMS_EARLY ((FA_HEAD_DIM_V == 64 && ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__HAS_MASK) || FA__DOCUMENTS_OWN)) || \
+                         (FA__WIDEST <= 48 && FA__SOFT_CAP && FA__NO_BAND && FA__TEAMS == 2) || \
                          (FA__WIDEST == 32 && FA__OWN_HOOK && FA__MASK_IS_BAND) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
 #elif FA__WIDEST > 160
 #define FA__SUMS_EARLY FA__HOOKED_192
 #elif FA__SOFT_CAP
-#define FA__SUMS_EARLY (FA__WIDEST > 128 || (FA__WIDEST <= 96 && (FA__WIDEST > 80 || FA__MASK_IS_BAND)))
+#define FA__SUMS_EARLY (FA__WIDEST > 128 ? !FA__NO_BAND : FA__WIDEST <= 96 && (FA__WIDEST > 80 ? !FA__MASK_READS : FA__MASK_IS_BAND))
 #elif FA__HAS_SCORE
 #define FA__SUMS_EARLY (FA__WIDEST > (FA__HAS_MASK ? 96 : 88) && !FA__SENDS)
 #elif FA__HAS_MASK
@@ -149,8 +155,7 @@
 
 /* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills (with ALiBi under a
  * window only at 56). */
-#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST <= 64 && FA__HOOKED && FA__HAS_MASK && !FA__MASK_IS_BAND) || \
-                        (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
+#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */
@@ -164,8 +169,9 @@
 #define FA__APART (FA__GROUPS == 3 && !FA__HAS_SCORE && (FA_HEAD_DIM_V <= 40 || FA_BLOCK_N < 128))
 
 /* Whether weights under a soft cap are computed by a polynomial (attention_soft_cap.h). The larger the head dimension, the more of tanh products
- * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256. It needs turns, whose barriers order what warps tell each other. */
-#define FA__CURVED (FA__SOFT_CAP && FA__TURNS && !FA__LOOKS_FIRST && FA__WIDEST <= 160)
+ * hide: 1.21 times as fast at 64, 1.13 at 128, 1.07 at 160, 1.00 at 192 and 0.93 at 256 (under masks that are no bands 0.98 to 1.00 at 144 and 160). It needs
+ * turns, whose barriers order what warps tell each other. */
+#define FA__CURVED (FA__SOFT_CAP && FA__TURNS && FA__WIDEST <= (FA__NO_BAND ? 128 : 160))
 
 /* Whether the plain loop takes something for granted that saves instructions: that scores are far from the soft cap (FA__CURVED), or that its
  * queries exist (FA__ALL_THERE, attention_scores.h). Where it does not hold, a block's tiles are rough. */
