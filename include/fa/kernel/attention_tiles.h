@@ -70,21 +70,22 @@
 /* Up to 64 O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much
  * of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there are two teams of two
  * warpgroups, each with blocks of its own, so that one multiplies while the other ends a block. Without a mask they are slower
- * from 1,536 keys on, and with biases or a user's hook always; ALiBi spills under masks that are not causal. */
-#if FA__WIDEST <= 64 && !FA__LONG && !FA__SIZED && \
-    (FA__HAS_MASK ? FA__COLUMNS != FA__NEED_ALIBI || FA__MASK_IS_BAND == 1 : (!FA__HAS_SCORE || FA__SOFT_CAP) && FA__COLUMNS != FA__NEED_KEY_BIAS)
+ * from 1,536 keys on, and with biases or a user's hook always. */
+#if FA__WIDEST <= 64 && !FA__LONG && !FA__SIZED && (FA__HAS_MASK || ((!FA__HAS_SCORE || FA__SOFT_CAP) && FA__COLUMNS != FA__NEED_KEY_BIAS))
 #define FA__TABLE_TEAMS 2
 #else
 #define FA__TABLE_TEAMS 1
 #endif
 /* From 72 to 104 there is room for a third warpgroup beside an O of that size if a tile has fewer keys: 10 to 13 % faster with many keys, 4 to 7 % slower with
  * few. It also has a tile brought for more queries. Where the last 16 bytes of a row begin a unit of 32, the copy engine is what binds, and this is
- * up to 1.35 times as fast, whatever the number of keys. A causal mask wants more of them, since 192 rows waste much of a short diagonal; a window gains only
- * in the latter case. (Measured without a hook.) */
+ * up to 1.35 times as fast, whatever the number of keys. A causal mask or a prefix wants more of them, since 192 rows waste much of a short diagonal; a window
+ * gains only in the latter case, documents in none, and a bias in tiles, which has to be brought for more queries, too, loses a third. A soft cap's polynomial needs
+ * registers, and gains only from 88 on in the latter case. */
 #define FA__TABLE_BOUND_BY_COPIES (FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0)
-#define FA__TABLE_THIRD                                                        \
-    (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__HAS_SCORE && !FA__COLUMNS && \
-     (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || (FA__MASK_IS_BAND && FA__TABLE_BOUND_BY_COPIES)))
+#define FA__TABLE_THIRD                                                                                                               \
+    (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__BIAS_TILES && (!FA__SOFT_CAP || (FA__TABLE_BOUND_BY_COPIES && FA__WIDEST > 80)) &&  \
+     (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_NEEDS == FA__NEED_PREFIX ||                                                  \
+      (FA__MASK_IS_BAND && FA__TABLE_BOUND_BY_COPIES && !FA__HAS_SCORE && !FA__COLUMNS)))
 /* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #if !FA__LONG
 #if FA__SIZED || (FA__WIDEST > 64 && (!FA__TABLE_THIRD || (FA__TABLE_BOUND_BY_COPIES && !FA__HAS_MASK)))
@@ -99,8 +100,6 @@
 #define FA__LONG_FROM 0
 #elif !FA__HAS_MASK
 #define FA__LONG_FROM 1536
-#elif FA__TABLE_TEAMS == 1
-#define FA__LONG_FROM 3072
 #elif FA__BIAS_TILES || FA__COLUMNS
 #define FA__LONG_FROM 4096
 #else
@@ -125,7 +124,13 @@
 #define FA__TABLE_STAGES 2
 #elif FA__TABLE_THIRD && (FA__LONG || (FA__TABLE_BOUND_BY_COPIES && !FA__HAS_MASK))
 #define FA__TABLE_M 192
-#define FA__TABLE_N (FA__WIDEST <= 72 ? 128 : FA__WIDEST <= 96 ? 112 : 80)
+#if FA__HOOKED
+#define FA__TABLE_N (FA__WIDEST <= 72 ? 112 : FA__WIDEST <= 96 ? 96 : 80)
+#elif FA__COLUMNS == FA__NEED_ALIBI /* more keys spill */
+#define FA__TABLE_N (FA__WIDEST <= 88 ? 112 : 96)
+#else
+#define FA__TABLE_N (FA__WIDEST <= 72 ? 128 : FA__WIDEST <= 96 ? 112 : 96)
+#endif
 #define FA__TABLE_STAGES 2
 #elif FA__WIDEST <= 128
 #define FA__TABLE_M 128
