@@ -27,10 +27,9 @@ bench_variant_softcap  := -DFA_SCORE=fa_softcap
 bench_variant_bias     := -DFA_SCORE=fa_bias
 bench_variant_keybias  := -DFA_SCORE=fa_key_bias
 bench_variant_own      := -DFA_SCORE=bench_own
-bench_variant_causalbias := -DFA_MASK=fa_causal -DFA_SCORE=fa_bias
-bench_variant_causalsoftcap := -DFA_MASK=fa_causal -DFA_SCORE=fa_softcap
-bench_variant_causalown := -DFA_MASK=fa_causal -DFA_SCORE=bench_own
-bench_variant_causalalibi := -DFA_MASK=fa_causal -DFA_SCORE=fa_alibi
+bench_masks := causal window prefix document packed span packedspan
+bench_hooks := alibi softcap bias keybias own
+$(foreach mask,$(bench_masks),$(foreach hook,$(bench_hooks),$(eval bench_variant_$(mask)$(hook) := $(bench_variant_$(mask)) $(bench_variant_$(hook)))))
 
 bench_comma := ,
 bench_space := $(subst x,,x x)

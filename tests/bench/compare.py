@@ -37,8 +37,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # PyTorch's idle threads mu
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}  # what PyTorch calls them
-VARIANTS = ["full", "causal", "window", "prefix", "document", "alibi", "softcap", "bias", "keybias", "own", "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed", "span", "packedspan"]
-CAUSAL = [v for v in VARIANTS if v.startswith("causal")]
+MASKS = ["causal", "window", "prefix", "document", "packed", "span", "packedspan"]
+HOOKS = ["alibi", "softcap", "bias", "keybias", "own"]
+# A variant is a mask, a hook, or both, as windowsoftcap. These are all of --variants all:
+ALL = ["full", "causal", "window", "prefix", "document", *HOOKS, "causalalibi", "causalbias", "causalsoftcap", "causalown", "packed", "span", "packedspan"]
+VARIANTS = ALL + [mask + hook for mask in MASKS for hook in HOOKS if mask + hook not in ALL]
 BACKENDS = ["cudnn", "fa2", "efficient", "math", "torch", "flex"]
 ROUNDING = {"fp32": 2.0**-24, "tf32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}
 
@@ -184,6 +187,8 @@ class Cell:
 
     def __init__(self, o, dtype, dim, seqlen, variant, device):
         self.dtype, self.dim, self.seqlen, self.variant, self.device = dtype, dim, seqlen, variant, device
+        self.hook = next((hook for hook in sorted(HOOKS, key=len, reverse=True) if variant.endswith(hook)), None)
+        self.mask = variant[: len(variant) - len(self.hook or "")].replace("full", "")
         self.batch, self.heads = max(1, o.tokens // seqlen), max(1, o.width // dim)
         self.keys, self.heads_kv = o.keys or seqlen, o.heads_kv or self.heads
         kind = kind_of(dtype)
@@ -211,14 +216,12 @@ class Cell:
                 break
         ids = torch.tensor([part[0] for part in self.parts], device=device, dtype=torch.int32)
         self.documents = ids.repeat(self.batch, 1).contiguous()
-        spans = [self.visible_keys(query) for query in range(seqlen)] if variant in ("span", "packedspan") else []
+        spans = [self.visible_keys(query) for query in range(seqlen)] if self.mask in ("span", "packedspan") else []
         self.spans = [torch.tensor([span[i] for span in spans], device=device, dtype=torch.int32).repeat(self.batch, 1) for i in (0, 1)]
         self.workspace = torch.empty(4, device=device, dtype=torch.int32) if o.workspace else None
         self.prefix = torch.full((self.batch,), seqlen // 2, device=device, dtype=torch.int32)
         self.key_bias = torch.randn(self.heads, seqlen, generator=generator, device=device)
-        self.bias = (
-            torch.randn(seqlen, seqlen, generator=generator, device=device).to(kind) if variant in ("bias", "causalbias") else None
-        )
+        self.bias = torch.randn(seqlen, seqlen, generator=generator, device=device).to(kind) if self.hook == "bias" else None
 
     def args(self):
         a = Args()
@@ -233,23 +236,23 @@ class Cell:
         for name in "qkvo":
             t, f = getattr(self, name), getattr(a, name)
             f.data, f.stride_batch, f.stride_head, f.stride_seq = t.data_ptr(), t.stride(0), t.stride(1), t.stride(2)
-        if self.variant == "window":
+        if self.mask == "window":
             a.window_left, a.window_right = self.window - 1, 0
-        if self.variant in ("alibi", "causalalibi"):
+        if self.hook == "alibi":
             a.alibi_slopes = self.slopes.data_ptr()
-        if self.variant in ("softcap", "causalsoftcap"):
+        if self.hook == "softcap":
             a.softcap = self.softcap
-        if self.variant == "prefix":
+        if self.mask == "prefix":
             a.prefix = self.prefix.data_ptr()
-        if self.variant in ("document", "packed"):
+        if self.mask in ("document", "packed"):
             a.document_q = a.document_k = self.documents.data_ptr()
-        if self.variant in ("span", "packedspan"):
+        if self.mask in ("span", "packedspan"):
             a.span_begin, a.span_end = (span.data_ptr() for span in self.spans)
         if self.workspace is not None:
             a.workspace, a.workspace_bytes = self.workspace.data_ptr(), 16
-        if self.variant == "keybias":
+        if self.hook == "keybias":
             a.key_bias, a.key_bias_stride_head = self.key_bias.data_ptr(), self.seqlen
-        if self.variant in ("bias", "causalbias"):
+        if self.hook == "bias":
             a.bias, a.bias_stride_query = self.bias.data_ptr(), self.seqlen
         return a
 
@@ -271,22 +274,22 @@ class Cell:
 
     def operations(self):
         full = 4.0 * self.batch * self.heads * self.seqlen * self.keys * self.dim
-        if self.variant in CAUSAL:
+        if self.mask == "causal":
             return full / 2
         seen = sum(end - begin for begin, end in map(self.visible_keys, range(self.seqlen)))
         return full * seen / (self.seqlen * self.keys)
 
     def visible_keys(self, query):
         """First and last key (exclusive) that a query sees: every mask here shows an interval."""
-        if self.variant in CAUSAL:
+        if self.mask == "causal":
             return 0, query + 1
-        if self.variant == "window":
+        if self.mask == "window":
             return max(0, query - self.window + 1), query + 1
-        if self.variant == "prefix":
+        if self.mask == "prefix":
             return 0, max(self.seqlen // 2, query + 1)
-        if self.variant in ("document", "span"):
+        if self.mask in ("document", "span"):
             return self.parts[query]
-        if self.variant in ("packed", "packedspan"):
+        if self.mask in ("packed", "packedspan"):
             return self.parts[query][0], query + 1
         return 0, self.keys
 
@@ -303,15 +306,15 @@ class Cell:
     def modify(self, scores, b, h, rows):
         """Mask and score hook of the variant on scaled scores (rows, keys)."""
         keys = torch.arange(self.keys, device=self.device)
-        if self.variant in ("alibi", "causalalibi"):
+        if self.hook == "alibi":
             scores = scores - (self.slopes[h].to(scores.dtype) * (keys[None, :] - rows[:, None]).abs().to(scores.dtype))
-        elif self.variant in ("softcap", "causalsoftcap"):
+        elif self.hook == "softcap":
             scores = self.softcap * torch.tanh(scores / self.softcap)
-        elif self.variant in ("bias", "causalbias"):
+        elif self.hook == "bias":
             scores = scores + self.bias[rows].to(scores.dtype)
-        elif self.variant == "keybias":
+        elif self.hook == "keybias":
             scores = scores + self.key_bias[h][None, :].to(scores.dtype)
-        elif self.variant in ("own", "causalown"):
+        elif self.hook == "own":
             scores = scores + 1e-4 * (keys[None, :] - rows[:, None]).to(scores.dtype)
         bounds = torch.tensor([self.visible_keys(int(r)) for r in rows], device=self.device)
         hidden = (keys[None, :] < bounds[:, :1]) | (keys[None, :] >= bounds[:, 1:])
@@ -393,10 +396,6 @@ def flex(cell):
     ids, prefix, window, slopes, cap = cell.documents[0], cell.seqlen // 2, cell.window, cell.slopes, cell.softcap
     masks = {
         "causal": lambda b, h, q, k: q >= k,
-        "causalalibi": lambda b, h, q, k: q >= k,
-        "causalbias": lambda b, h, q, k: q >= k,
-        "causalsoftcap": lambda b, h, q, k: q >= k,
-        "causalown": lambda b, h, q, k: q >= k,
         "window": lambda b, h, q, k: (q >= k) & (q - k < window),
         "prefix": lambda b, h, q, k: (k < prefix) | (q >= k),
         "document": lambda b, h, q, k: ids[q] == ids[k],
@@ -404,23 +403,20 @@ def flex(cell):
         "span": lambda b, h, q, k: ids[q] == ids[k],
         "packedspan": lambda b, h, q, k: (ids[q] == ids[k]) & (q >= k),
     }
+    backwards = cell.mask in ("causal", "window", "packed", "packedspan")  # no key comes after its query
     scores = {
-        "alibi": lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
-        "causalalibi": lambda s, b, h, q, k: s - slopes[h] * (q - k),
+        "alibi": (lambda s, b, h, q, k: s - slopes[h] * (q - k)) if backwards else lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
         "softcap": lambda s, b, h, q, k: cap * torch.tanh(s / cap),
-        "causalsoftcap": lambda s, b, h, q, k: cap * torch.tanh(s / cap),
         "bias": lambda s, b, h, q, k: s + cell.bias[q, k],
-        "causalbias": lambda s, b, h, q, k: s + cell.bias[q, k],
         "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
         "own": lambda s, b, h, q, k: s + 1e-4 * (k - q),
-        "causalown": lambda s, b, h, q, k: s + 1e-4 * (k - q),
     }
     blocks = None
-    if cell.variant in masks:
-        blocks = create_block_mask(masks[cell.variant], None, None, cell.seqlen, cell.seqlen, device=cell.device)
+    if cell.mask:
+        blocks = create_block_mask(masks[cell.mask], None, None, cell.seqlen, cell.seqlen, device=cell.device)
     compiled = torch.compile(flex_attention, dynamic=False)
     shared = cell.heads_kv < cell.heads
-    return lambda: compiled(cell.q, cell.k, cell.v, score_mod=scores.get(cell.variant), block_mask=blocks, enable_gqa=shared)
+    return lambda: compiled(cell.q, cell.k, cell.v, score_mod=scores.get(cell.hook), block_mask=blocks, enable_gqa=shared)
 
 
 def contestants(cell, o):
@@ -545,7 +541,9 @@ def options():
     parser.add_argument("--grid", choices=["default", "full"], default="default", help="full: a CPU has a GPU's shapes, too")
     parser.add_argument("--seqlens", type=wholes, help="default 512 to 16384 in powers of two (GPU), 512,2048 (CPU)")
     parser.add_argument(
-        "--variants", default="full,causal", help=f"several with commas of {', '.join(VARIANTS)}; or all; default %(default)s"
+        "--variants", default="full,causal",
+        help=f"several with commas: full, a mask ({', '.join(MASKS)}), a hook ({', '.join(HOOKS)}), or both, as windowsoftcap; or all, which"
+        f" are {len(ALL)}; default %(default)s",
     )
     parser.add_argument(
         "--configs", default="default",
@@ -563,7 +561,7 @@ def options():
     parser.add_argument("--window", type=whole, default=0, help="keys that a query of window sees; default 1024, or a quarter")
     parser.add_argument(
         "--softcap", type=float, default=30.0,
-        help="the cap of softcap and causalsoftcap; scores have a deviation of 1; default %(default)s",
+        help="the cap of softcap; scores have a deviation of 1; default %(default)s",
     )
     parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd", help="default %(default)s")
@@ -579,7 +577,7 @@ def options():
     o = parser.parse_args()
     o.dtype = o.dtype.split(",") if o.dtype else []
     o.backends = o.backends.split(",") if o.backends else []
-    o.variants = list(VARIANTS) if o.variants == "all" else o.variants.split(",")
+    o.variants = list(ALL) if o.variants == "all" else o.variants.split(",")
     o.configs = o.configs.split(",")
     for value, known, what in [(o.dtype, DTYPES, "--dtype"), (o.variants, VARIANTS, "--variants"), (o.backends, BACKENDS, "--backends")]:
         for word in value:
@@ -726,7 +724,7 @@ def main():
                     for label, plan in plans.items():
                         if variant == "full":
                             plain[label] = seconds[label]
-                        line = f"{dtype:<5}d{dim:<4}{variant:<14}s {seqlen:<6}{label:<18}{rates[label]:>8.1f}"
+                        line = f"{dtype:<5}d{dim:<4}{variant:<18}s {seqlen:<6}{label:<18}{rates[label]:>8.1f}"
                         record = cell.record(label)
                         record.update(
                             correct=True,
