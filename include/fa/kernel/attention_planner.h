@@ -254,14 +254,19 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
     const FA__PARAMS *p = &launch->p;
     FA__LOOP(_course) course = {team, team, 0, 0};
     FA__LOOP(_place) at = {0, 0};
+    int turn = 0; /* the same as one number, from 0 to 2 _notes - 1: with FA__PLANS_TIGHT, where two numbers do not fit in registers */
     FA__LOOP(_walk) walk;
     FA__LOOP(_memory) memory;
     memory.shared = shared;
 #if FA__REMEMBERS
     memory.batch = -1;
 #endif
-#if FA__OWN_NOTES
+#if FA__PLANS_TIGHT
+    int *run = shared->run; /* but for zeros only lane 0's, after a barrier of the warp */
+#elif FA__OWN_NOTES
     int run[FA__READERS];
+#endif
+#if FA__OWN_NOTES
     for (int part = 0; part < FA__READERS; part++) run[part] = 0;
 #endif
     for (uint32_t count = 0;; count++) {
@@ -298,6 +303,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                     next = FA__LOOP(_walk_next)(&walk, &memory, p, box, 0, lane);
                 }
             }
+            if (FA__PLANS_TIGHT) at = FA__LOOP(_place_of)((uint32_t)turn, FA__LOOP(_notes));
             FA__LOOP(_wait_empty)(shared->of_notes, at);
             if (FA__HAS_MASK) fa_sm90_warp_barrier(); /* a lane that fell two phases behind would wait for ever */
             if (lane == 0) {
@@ -310,6 +316,7 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
                 FA__LOOP(_fill)(shared->of_notes, at.slot);
             }
             FA__LOOP(_advance)(&at, FA__LOOP(_notes));
+            turn = turn + 1 < 2 * FA__LOOP(_notes) ? turn + 1 : 0;
             word = next;
 #if FA__OWN_NOTES
             kinds = memory.kinds;

@@ -83,6 +83,9 @@ typedef struct FA__LOOP(_shared) {
     /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
      * of its block; there are no more; the warpgroup sees nothing of it. */
     int note[FA__LOOP(_notes)][FA__READERS];
+#if FA__PLANS_TIGHT
+    int run[FA__READERS]; /* the planner's */
+#endif
     uint64_t of_first; /* a barrier: the first block is known (FA__LOOP(_first_q)) */
 #if FA__CURVED
     int steep[FA__LOOP(_groups)][3]; /* the latest block of a warpgroup whose scores come near the soft cap (attention_soft_cap.h) */

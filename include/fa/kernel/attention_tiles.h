@@ -79,7 +79,7 @@
 /* From 72 to 104 there is room for a third warpgroup beside an O of that size if a tile has fewer keys: 10 to 13 % faster with many keys, 4 to 7 % slower with
  * few. It also has a tile brought for more queries. Where the last 16 bytes of a row begin a unit of 32, the copy engine is what binds, and this is
  * up to 1.35 times as fast, whatever the number of keys. A causal mask or a prefix wants more of them, since 192 rows waste much of a short diagonal; a window
- * gains only in the latter case, documents in none, and a bias in tiles, which has to be brought for more queries, too, loses a third. A soft cap's polynomial needs
+ * gains only in the latter case (if there is no hook), documents in none, and a bias in tiles, which has to be brought for more queries, too, loses a third. A soft cap's polynomial needs
  * registers, and gains only from 88 on in the latter case. */
 #define FA__TABLE_BOUND_BY_COPIES (FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0)
 #define FA__TABLE_THIRD                                                                                                               \
@@ -125,7 +125,7 @@
 #elif FA__TABLE_THIRD && (FA__LONG || (FA__TABLE_BOUND_BY_COPIES && !FA__HAS_MASK))
 #define FA__TABLE_M 192
 #if FA__HOOKED
-#define FA__TABLE_N (FA__WIDEST <= 72 ? 112 : FA__WIDEST <= 96 ? 96 : 80)
+#define FA__TABLE_N (FA__WIDEST <= 72 ? 112 : FA__WIDEST <= (FA__SOFT_CAP ? 88 : 96) ? 96 : 80)
 #elif FA__COLUMNS == FA__NEED_ALIBI /* more keys spill */
 #define FA__TABLE_N (FA__WIDEST <= 88 ? 112 : 96)
 #else

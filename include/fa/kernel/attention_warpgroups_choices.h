@@ -26,7 +26,7 @@
 #define FA__GROUPS 1
 #define FA__TURNS 0
 #endif
-/* With a user's hook under a band, or any under a prefix up to 96, 1 to 6% faster than the next line; without one no faster. */
+/* With a user's hook under a band, or that or a soft cap under a prefix up to 96, 1 to 6% faster than the next line; without one no faster. */
 #if !FA__HAS_MASK || (FA__HOOKED && FA__WIDEST > 64 && ((FA__MASK_IS_BAND && !FA__SCORE_NEEDS) || (FA__PREFIX && FA__WIDEST <= 96)))
 #define FA__REGISTERS 240
 #define FA__PRODUCER_REGISTERS 24
@@ -96,6 +96,9 @@
 /* Whether the planner's code for the next tile is there twice: under bands, where it is short, 2% faster at 32 and 48; but 8 bytes are spilled with ALiBi. */
 #define FA__PLANS_TWICE (FA__MASK_IS_BAND && FA__COLUMNS != FA__NEED_ALIBI)
 
+/* Whether the planner keeps in shared memory what it can, since it would spill 16 bytes. */
+#define FA__PLANS_TIGHT (FA__OWN_NOTES && FA__OWN_HOOK && FA__MASK_READS)
+
 /* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile; but
  * not where tiles are remembered. */
 #define FA__LINES (FA__COLUMNS == FA__NEED_ALIBI && !FA__REMEMBERS)
@@ -154,8 +157,9 @@
 #endif
 
 /* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills (with ALiBi under a
- * window only at 56). */
-#define FA__ASKS_TWICE (FA__CRAMPED || (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
+ * window only at 56). With a hook of one's own that divides the assembler then even serialises all products, for want of registers, under masks that are no bands, and with three
+ * warpgroups beyond 64. */
+#define FA__ASKS_TWICE (FA__CRAMPED || (FA__OWN_HOOK && (FA__NO_BAND || (FA__GROUPS == 3 && FA__WIDEST > 64))) || (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */

@@ -9,6 +9,7 @@
 #undef FA__LATE_K
 #undef FA__SUMS_EARLY
 #undef FA__PLANS_TWICE
+#undef FA__PLANS_TIGHT
 #undef FA__ASKS_TWICE
 #undef FA__MASKED_INSIDE
 #undef FA__OWN_NOTES
