@@ -186,6 +186,7 @@ FA__CALLED void FA__ATTN(__describe)(const FA__PARAMS *p, fa_plan *plan, int blo
 #undef FA__MASK_NEEDS
 #undef FA__MASK_IS_BAND
 #undef FA__MASK_IS_OWN
+#undef FA__MASK_IS_PREFIX
 #undef FA__MASK_READS
 #undef FA__HAS_SCORE
 #undef FA__SCORE_NEEDS

@@ -491,8 +491,8 @@ static instance load_instance(const char *path) {
     for (int v = 0; v < VARIANTS; v++)
         if (!strcmp(variant, variant_names[v])) it.variant = (variant_id)v;
     it.dim = atoi(dim + 1);
-    if (it.dtype && it.dim > 0 && it.variant == VARIANTS) die(path, "this program does not time that variant; compare.py times every mask with every hook");
     if (!it.dtype || it.dim <= 0) die(path, "the name is not TYPE_dDIM_VARIANT");
+    if (it.variant == VARIANTS) die(path, "this program does not time that variant; compare.py times every mask with every hook");
     snprintf(it.config, sizeof it.config, "%s", rest ? rest : "");
 
     void *library = open_library(path);

@@ -3,8 +3,9 @@
 #     $(BUILD)/bench/cpu/fp32_d64_causal.so          gcc or clang
 #     $(BUILD)/bench/gpu/bf16_d128_full_m64_n128_s2_w4.so   nvcc, with the tile chosen by hand
 #
-# Words: data type, head dimension, variant (bench.cu times most that are named one by one below, compare.py all), then any of v96 (FA_HEAD_DIM_V), a80 (FA_ARCH), m64 n128 s2 w4
-# (FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS) and xNAME (-DFA_BENCH_NAME=1, for an experiment).
+# Words: data type, head dimension, variant (a mask, a hook, or both; compare.py times all, bench.cu those of its variant_names),
+# then any of v96 (FA_HEAD_DIM_V), a80 (FA_ARCH), m64 n128 s2 w4 (FA_BLOCK_M, FA_BLOCK_N, FA_STAGES, FA_WARPS) and xNAME
+# (-DFA_BENCH_NAME=1, for an experiment).
 #
 # The kernels that work row by row (rows.cu) are $(BUILD)/bench/rows-cpu/bf16_softmax.so and rows-gpu/bf16_softmax.so:
 # data type, kernel, and xNAME.

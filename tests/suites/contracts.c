@@ -63,6 +63,7 @@
 #define FA_SCORE test_tilted
 #define FA_USER_ARGS struct test_user
 #include <fa/attention.h>
+
 #define FA_NAME c_causal_document
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 8

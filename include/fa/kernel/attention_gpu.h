@@ -84,7 +84,7 @@ static FA_UNUSED int FA__ATTN(_sm90_is_long)(const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     fa_box last = {a, 0, 0, 0, {a->seqlen_q > 64 ? a->seqlen_q - 64 : 0, a->seqlen_q}, {0, a->seqlen_k}};
     if (p->items == 0 || a->seqlen_k == 0) return 0;
-#if FA__MASK_NEEDS == FA__NEED_PREFIX /* the host cannot read prefixes; whatever they are, the last query sees all keys */
+#if FA__MASK_IS_PREFIX /* the host cannot read prefixes; whatever they are, the last query sees all keys */
     const fa_range keys = last.keys;
 #else
     const fa_range keys = FA__ATTN(__keys)(p, last);

@@ -19,7 +19,8 @@ FA__REQUIRE(0, "FA_SCORE is empty: define it as the name of a score hook, such a
 #define FA__MASK_IS_BAND 0
 #define FA__MASK_IS_OWN 0
 #endif
-#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && FA__MASK_NEEDS != FA__NEED_PREFIX) /* whether the mask reads memory, or may; a prefix, one number a batch, does not count */
+#define FA__MASK_IS_PREFIX (FA__MASK_NEEDS == FA__NEED_PREFIX)
+#define FA__MASK_READS (FA__HAS_MASK && !FA__MASK_IS_BAND && !FA__MASK_IS_PREFIX) /* whether the mask reads memory, or may; a prefix, one number a batch, does not count */
 #if defined(FA_SCORE)
 #define FA__HAS_SCORE 1
 #define FA__SCORE_NEEDS FA__SHIPPED_NEEDS(FA_SCORE)

@@ -84,7 +84,7 @@
 #define FA__TABLE_BOUND_BY_COPIES (FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0)
 #define FA__TABLE_THIRD                                                                                                               \
     (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__BIAS_TILES && (!FA__SOFT_CAP || (FA__TABLE_BOUND_BY_COPIES && FA__WIDEST > 80)) &&  \
-     (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_NEEDS == FA__NEED_PREFIX ||                                                  \
+     (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_IS_PREFIX ||                                                                 \
       (FA__MASK_IS_BAND && FA__TABLE_BOUND_BY_COPIES && !FA__HAS_SCORE && !FA__COLUMNS)))
 /* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #if !FA__LONG

@@ -1,9 +1,8 @@
 /* attention_warpgroups_choices.h: what the sm_90a schedule chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
  * warpgroups, registers, and what was found by measurement (doc/log.md). */
 
-/* Whether there is a mask that is not a band; whether it is a prefix. */
+/* Whether there is a mask that is not a band. */
 #define FA__NO_BAND (FA__HAS_MASK && !FA__MASK_IS_BAND)
-#define FA__PREFIX (FA__MASK_NEEDS == FA__NEED_PREFIX)
 
 /* Consumer warpgroups of a team; whether they take turns; and the registers per thread of consumers and producers. A launch gives
  * each thread 168 with two consumer warpgroups, 128 with three, 96 with four, in two teams, and with one what that one asks for: a
@@ -27,7 +26,7 @@
 #define FA__TURNS 0
 #endif
 /* With a user's hook under a band, or that or a soft cap under a prefix up to 96, 1 to 6% faster than the next line; without one no faster. */
-#if !FA__HAS_MASK || (FA__HOOKED && FA__WIDEST > 64 && ((FA__MASK_IS_BAND && !FA__SCORE_NEEDS) || (FA__PREFIX && FA__WIDEST <= 96)))
+#if !FA__HAS_MASK || (FA__HOOKED && FA__WIDEST > 64 && ((FA__MASK_IS_BAND && !FA__SCORE_NEEDS) || (FA__MASK_IS_PREFIX && FA__WIDEST <= 96)))
 #define FA__REGISTERS 240
 #define FA__PRODUCER_REGISTERS 24
 #elif FA__MASK_IS_BAND /* the planner classifies tiles */
@@ -121,7 +120,7 @@
 #if FA__BIAS_TILES
 #define FA__TURN_LATE (FA__WIDEST <= 64 ? !FA__HAS_MASK : FA__WIDEST <= (FA__MASK_IS_BAND > 1 ? 112 : 176))
 #else
-#define FA__TURN_LATE (FA__OWN_HOOK && (FA__CAUSAL_AT_MOST || FA__PREFIX) && FA__WIDEST > 48 && FA__WIDEST <= 64)
+#define FA__TURN_LATE (FA__OWN_HOOK && (FA__CAUSAL_AT_MOST || FA__MASK_IS_PREFIX) && FA__WIDEST > 48 && FA__WIDEST <= 64)
 #endif
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,

@@ -22,7 +22,6 @@
 #undef FA__DOCUMENTS_OWN
 #undef FA__CAUSAL_AT_MOST
 #undef FA__NO_BAND
-#undef FA__PREFIX
 #undef FA__HOOKED_192
 #undef FA__TURN_LATE
 #undef FA__LINES
