@@ -40,6 +40,9 @@
 #else
 #define FA__WITH_COLUMNS(...)
 #endif
+#if FA__BY_EIGHT || FA__ADDENDS_AHEAD
+#include <fa/kernel/attention_addends.h>
+#endif
 #if FA__AFTERWARDS
 #include <fa/kernel/attention_rest.h>
 #endif
@@ -254,6 +257,11 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         if (FA__PARTS == 1) FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, FA__PV, 2 * FA__PV);
         else FA__LOOP(_pv_mma)(&o, &weights, FA__LOOP(_vtile_at)(&shared->v[stage], FA__PART_N, 0), thread);
 #else
+#if FA__ADDENDS_AHEAD
+        FA__LOOP(_addends) addends;
+        const int ahead = !masked && FA__LOOP(_fetchable)(p, box);
+        if (ahead) FA__LOOP(_fetch)(&addends, p, box, key0, thread);
+#endif
         FA__LOOP(_qk_zero)(&s[0]);
         FA__WITH_COLUMNS(FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         FA__UNROLL
@@ -269,6 +277,10 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__ANEW
         box = FA__LOOP(_box_anew)(p);
         at = FA__LOOP(_index)(p, box);
+#endif
+#if FA__ADDENDS_AHEAD
+        if (ahead) FA__LOOP(_add_columns)(&addends, s[0].x, p->scale, 0, FA__LOOP(_qk_COLS));
+        else
 #endif
         FA__LOOP(_modify)(s[0].x, p, at, box, key0, masked, FA__ALL_THERE, FA__ANEW ? FA__OP(opaque)(thread) : thread);
 

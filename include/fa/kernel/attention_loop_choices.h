@@ -1,19 +1,25 @@
 /* attention_loop_choices.h: what the schedule for every GPU chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
  * what it keeps in registers, and in which order it works (doc/log.md). */
 
+/* Whether there is a bias, in half types, which is loaded ahead and held in registers; whether there is a hook of one's own. */
+#define FA__BIAS_HALVES (FA__IS_HALF && FA__SCORE_NEEDS == FA__NEED_BIAS)
+#define FA__OWN_SCORE (FA__HAS_SCORE && !FA__SCORE_NEEDS)
+
 /* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
- * that read memory, need registers, too. */
+ * that read memory, need registers, too; a bias under a mask needs them all (1.1 times as fast at 64). */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                       \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
      : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_READS ? 150                                \
                          : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
 #define FA__KEEP_Q                                             \
-    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && \
+    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && !(FA__BIAS_HALVES && FA__WARP_ROWS > 16 && FA__HAS_MASK) && \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
 
 /* Whether Q, K and V are split into pairs of halves, or for FA_TF32 made halves (arch/sm80/tile_pairs.h). */
 #define FA__PAIRS (FA__ARCH == 80 && !FA__IS_HALF)
+/* Whether a bias of floats is loaded before the product: 1.0 to 1.28 times as fast, but not for FA_F32 up to 48; and before sm_90 it spills under masks that read memory. */
+#define FA__ADDENDS_AHEAD (FA__PAIRS && FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_TF32 || FA__WIDEST > 48) && !(FA__BEFORE_90 && FA__MASK_READS))
 /* Whether O is in units of its rows until the end (arch/sm80/mma_pairs.h). */
 #define FA__IN_UNITS (FA__PAIRS && FA_DTYPE == FA_TF32)
 
@@ -35,20 +41,26 @@
 #endif
 
 /* Whether half types look at the maximum of a tile only after its exponentials, taking the tile in halves
- * (attention_loop.h), and in how many parts Q K^T is computed. Two parts hide all exponentials, but read Q's fragments
- * twice where these are not kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at
- * 128 no faster, while one part is 3% faster there, and 7 and 4% at 192 and 256. At 128 there are two parts for hooks
- * of some arithmetic, which are deferred to the exponentials and gain from being hidden, too; and, for the registers,
- * for a user's hooks (up to 128 deferred only under a mask, from 97 on), for masks that read memory, and for a prefix
- * before sm_90 or with columns of a hook. */
+ * (attention_loop.h). */
 #if FA__ARCH == 80 && FA__IS_HALF && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1
 #else
 #define FA__AFTERWARDS 0
 #endif
-#define FA__HOOK_IN_PARTS (FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
+
+/* In how many parts Q K^T is computed then. Two parts hide all exponentials, but read Q's fragments twice where these are not
+ * kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at 128 no faster, while one part is 3%
+ * faster there, and 7 and 4% at 192 and 256. Beyond 96 there are two parts for a soft cap, which is deferred to the exponentials and gains from
+ * being hidden, too; and, for the registers, for hooks of one's own under masks that are no bands (elsewhere one part is 2 to 10% faster) or before sm_90, for masks
+ * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 96 a bias is up to 1.6 times as
+ * fast with one part, for there is more time between its loads and its use; and ALiBi's columns under a prefix 1.01 to 1.05 times. */
+#define FA__HOOK_IN_PARTS                                                                \
+    (FA__COLUMNS == FA__NEED_KEY_BIAS ? FA__MASK_IS_BAND > 1                              \
+     : FA__OWN_SCORE                  ? FA__BEFORE_90 || (FA__HAS_MASK && !FA__MASK_IS_BAND) \
+                                      : FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
 #define FA__MASK_IN_PARTS (FA__MASK_READS || ((FA__BEFORE_90 || FA__COLUMNS) && FA__MASK_IS_PREFIX && !FA__HAS_SCORE))
-#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 || (FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS)))
+#define FA__ONE_PART ((FA__BIAS_HALVES && !(FA__BEFORE_90 && FA__WIDEST > 72)) || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_PREFIX && FA__WIDEST > 64))
+#if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 ? !FA__ONE_PART : FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS))
 #define FA__PARTS 2
 #else
 #define FA__PARTS 1
@@ -67,11 +79,17 @@
     (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
      (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
 #define FA__ANEW_MASK \
-    (FA__MASK_READS && (!FA__IS_HALF || FA__SCORE_NEEDS == FA__NEED_BIAS || (FA__BEFORE_90 && FA__WIDEST > 128)))
+    (FA__MASK_READS && (!FA__IS_HALF || (FA__BIAS_HALVES && (FA__BEFORE_90 || FA__WIDEST > 96)) || (FA__BEFORE_90 && FA__WIDEST > 128)))
+/* As measured: up to 1.15 times as fast where it is 1, and where it is 0. */
+#define FA__ANEW_BIAS                                                               \
+    (FA__BIAS_HALVES && !FA__BEFORE_90 && FA__WIDEST <= 96 &&                        \
+     (FA__MASK_NEEDS == FA__NEED_SPAN ? FA__WIDEST > 48 && FA__WIDEST <= 80          \
+      : FA__MASK_READS                ? FA__WIDEST > 24 && FA__WIDEST <= 88          \
+                                      : FA__WIDEST == 80 && !FA__MASK_IS_BAND))
 #define FA__ANEW_HALVES                                                       \
     (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
      (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))
-#if FA__ARCH == 80 && (FA__AMPLE || FA__ANEW_FLOATS || FA__ANEW_MASK || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
+#if FA__ARCH == 80 && (FA__AMPLE || FA__ANEW_FLOATS || FA__ANEW_MASK || FA__ANEW_BIAS || FA__ANEW_HALVES || (FA__BEFORE_90 && FA__COLUMNS))
 #define FA__ANEW 1
 #else
 #define FA__ANEW 0

@@ -1,14 +1,13 @@
 /* attention_rest.h: hooks that are deferred to the exponentials, whose instructions run under products: in tiles that
  * no mask looks at, and with a maximum that is checked afterwards. For the schedule for every GPU. */
 
-#if FA__BY_EIGHT
-#include <fa/kernel/attention_addends.h>
-#endif
-
 /* Whether a hook is deferred at all. A user's hook may read memory: applied to all scores at once it waits once, but column
  * by column, among products, it waits for each (1.5 to 5 times as slow). A hook of arithmetic alone is 5% faster applied at
- * once up to 96, at 128 5% slower. Under a mask there are no registers for that at 128, and beyond it gains less. */
-#define FA__DEFERS (FA__HAS_SCORE && (FA__SCORE_NEEDS || FA__WIDEST > 128 || (FA__WIDEST > 96 && FA__HAS_MASK)))
+ * once up to 96, at 128 5% slower under a band. (Under other masks, where registers are short, it is 1.03 to 1.1 times as fast at once up to 128; a soft cap up to 80
+ * 1.00 to 1.08 times, but not under a prefix.) */
+#define FA__DEFERS                                                                              \
+    (FA__SCORE_NEEDS == FA__NEED_SOFTCAP ? FA__WIDEST > 80 || FA__MASK_IS_PREFIX                 \
+                                         : FA__HAS_SCORE && (FA__SCORE_NEEDS || FA__WIDEST > 128 || (FA__WIDEST > 96 && FA__MASK_IS_BAND)))
 
 /* What is deferred of the hook for a part of a tile. */
 typedef struct FA__LOOP(_rest) {

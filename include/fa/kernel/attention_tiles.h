@@ -153,12 +153,7 @@
 #elif FA__IS_HALF
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
-#if FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__WIDEST > 96 || (FA__HAS_MASK && !(FA__MASK_IS_BAND && FA__WIDEST > 32 && FA__WIDEST <= 80)))
-/* A bias in flight needs registers, too: 64 keys are 1.05 to 1.23 times as fast under a band from 40 to 80, 0.91 at 32, 0.99 at 96. */
-#define FA__TABLE_N 32
-#else
-#define FA__TABLE_N 64
-#endif
+#define FA__TABLE_N (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64) /* a bias in flight needs registers, too */
 #else /* O of 32 rows would not fit; 16 rows, and a smaller S, so that Q fits too */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 32
@@ -203,13 +198,13 @@
 #define FA__TABLE_WARPS (FA__AMPLE ? 8 : 4)
 #if FA__AMPLE && FA__WIDEST <= 128 /* 32 rows a warp, as in two thread blocks of half the size, with twice the keys that these have room for */
 #define FA__TABLE_M 256
-#define FA__TABLE_N 64
+#define FA__TABLE_N (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64) /* as above */
 #elif FA__AMPLE
 #define FA__TABLE_M 128
 #define FA__TABLE_N (FA__WIDEST <= 192 ? 64 : FA__WIDEST <= 224 ? 48 : 32)
 #elif FA__WIDEST <= 128
 #define FA__TABLE_M 128
-#define FA__TABLE_N (FA__WIDEST <= 64 ? 64 : FA__WIDEST <= 96 ? 32 : 16)
+#define FA__TABLE_N (FA__WIDEST <= (FA__SCORE_NEEDS == FA__NEED_BIAS && (!FA__HAS_MASK || FA__MASK_IS_BAND) ? 48 : 64) ? 64 : FA__WIDEST <= 96 ? 32 : 16)
 #else /* one stage, as of the others, fits in 99 KB */
 #define FA__TABLE_M 64
 #define FA__TABLE_N (FA__WIDEST <= 192 ? 32 : 16)

@@ -24,6 +24,7 @@
 #undef FA__KEEP_MOST
 #undef FA__EARLY_Q
 #undef FA__PAIRS
+#undef FA__ADDENDS_AHEAD
 #undef FA__IN_UNITS
 #undef FA__STAGES
 #undef FA_BLOCK_M
@@ -33,11 +34,15 @@
 #undef FA__AFTERWARDS
 #undef FA__HOOK_IN_PARTS
 #undef FA__MASK_IN_PARTS
+#undef FA__ONE_PART
+#undef FA__BIAS_HALVES
+#undef FA__OWN_SCORE
 #undef FA__PARTS
 #undef FA__ANEW
 #undef FA__ANEW_FLOATS
 #undef FA__ANEW_HOOK
 #undef FA__ANEW_MASK
+#undef FA__ANEW_BIAS
 #undef FA__ANEW_HALVES
 #undef FA__PART_N
 #undef FA__BY_EIGHT

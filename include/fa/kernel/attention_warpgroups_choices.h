@@ -157,8 +157,9 @@
 
 /* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills (with ALiBi under a
  * window only at 56). With a hook of one's own that divides the assembler then even serialises all products, for want of registers, under masks that are no bands, and with three
- * warpgroups beyond 64. */
-#define FA__ASKS_TWICE (FA__CRAMPED || (FA__OWN_HOOK && (FA__NO_BAND || (FA__GROUPS == 3 && FA__WIDEST > 64))) || (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
+ * warpgroups (up to 64 without a mask, where two questions are 1.01 to 1.06 times as fast at some head dimensions, 0.95 to 0.99 at others). */
+#define FA__ASKED_OWN (FA__NO_BAND || (FA__GROUPS == 3 && (FA__WIDEST > 64 || (!FA__HAS_MASK && (FA__WIDEST <= 32 ? FA__WIDEST > 16 : FA__WIDEST > 48)))))
+#define FA__ASKS_TWICE (FA__CRAMPED || (FA__OWN_HOOK && FA__ASKED_OWN) || (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
 
 /* Whether masked tiles inside a block have a copy of a step for them, which does without what ends a block: where such steps are short, and many,
  * up to 5% faster; with columns or a bias in tiles slower, and with other hooks at 64 4 to 80 bytes are spilled. With many keys such tiles are rare. */

@@ -11,6 +11,7 @@
 #undef FA__PLANS_TWICE
 #undef FA__PLANS_TIGHT
 #undef FA__ASKS_TWICE
+#undef FA__ASKED_OWN
 #undef FA__MASKED_INSIDE
 #undef FA__OWN_NOTES
 #undef FA__SKIPS_FIRST
