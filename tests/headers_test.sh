@@ -305,9 +305,11 @@ else
     echo >"$work/empty.cu"
     if [ -n "$CLANG" ] && "$NVCC" -ccbin "$CLANG" -arch=sm_80 -c -o "$work/all.o" "$work/empty.cu" >"$work/log" 2>&1; then
         { echo '#include <fa/mask.h>' && echo '#include <fa/score.h>' && instance attention.h 1 && instance swiglu.h 1; } >"$work/hooks.cu"
-        "$NVCC" -ccbin "$CLANG" -std=c++17 $(gpu_syntax sm_80) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$FA_INCLUDE" -c -o "$work/all.o" \
-            "$work/hooks.cu" >"$work/log" 2>&1
-        ok $? "nvcc -ccbin clang: hooks" "$work/log"
+        for arch in sm_80 sm_90a; do
+            "$NVCC" -ccbin "$CLANG" -std=c++17 $(gpu_syntax $arch) --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I"$FA_INCLUDE" -c -o "$work/all.o" \
+                "$work/hooks.cu" >"$work/log" 2>&1
+            ok $? "nvcc -ccbin clang for $arch: hooks" "$work/log"
+        done
     else
         skip "hooks under nvcc -ccbin clang: not found, or not for this nvcc"
     fi

@@ -20,7 +20,7 @@ FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p, fa_box box) {
 
 /* Starts loading the addends of the tile whose first key is key0; all of its keys exist. */
 FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, fa_box box, int key0, int thread) {
-    enum { FA__ONCE = FA__LOOP(_loaded_at_once), FA__WORDS = FA__ONCE * (int)sizeof(FA__ELEMENT) / 4 };
+    enum { FA__ONCE = FA__LOOP(_loaded_at_once), FA__ONCE_WORDS = FA__ONCE * (int)sizeof(FA__ELEMENT) / 4 };
     const fa_attention_args *a = &p->args;
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
     const FA__ELEMENT *head = FA__LOOP(_bias_of_head)(a, box);
@@ -35,7 +35,7 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
         int offset = FA__LOOP(_qk_col_offset)(c);
         FA__UNROLL
         for (int r = 0; r < FA__LOOP(_qk_ROWS); r++)
-            fa_sm80_load_const(addends->x + (r * FA__LOOP(_qk_COLS) + c) / FA__ONCE * FA__WORDS, (const FA__ELEMENT *)from[r] + offset, FA__WORDS);
+            fa_sm80_load_const(addends->x + (r * FA__LOOP(_qk_COLS) + c) / FA__ONCE * FA__ONCE_WORDS, (const FA__ELEMENT *)from[r] + offset, FA__ONCE_WORDS);
     }
 }
 
@@ -51,7 +51,7 @@ FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s,
         fa_sm80_unpack(&low, &high, addends->x[at / 2], FA_DTYPE);
         *x = FA__OP(fma)(*x, scale, c % 2 ? high : low);
 #else
-        *x = FA__OP(fma)(*x, scale, fa__from_bits(addends->x[at]));
+        *x = *x * scale + fa__from_bits(addends->x[at]); /* as the hook itself, which other heads' scores may go through: bits do not tell */
 #endif
     }
 }

@@ -12,8 +12,8 @@
  * not, so its products do not hide the other's softmax: a softmax is hidden only by products of its own warp. So with two stages
  * half types take a tile in halves (FA__AFTERWARDS): the exponentials of the first half run between the steps of the second
  * half's Q K^T, and those of the second half between the steps of the first half's P V. That leaves no time to look for a
- * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short
- * (FA__PARTS 1) Q K^T is not split, and the first half's exponentials are not hidden.
+ * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short, or a bias
+ * is waited for (FA__PARTS 1), Q K^T is not split, and the first half's exponentials are not hidden.
  *
  * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded: with one stage
  * before the product, with two (for the next tiles) between the steps of P V.
@@ -27,7 +27,7 @@
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI)
-/* Biases are loaded 16 bytes at a time. */
+/* Biases of half types are loaded 16 bytes at a time. */
 #define FA__BY_EIGHT (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>

@@ -1,12 +1,12 @@
 /* attention_loop_choices.h: what the schedule for every GPU chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
  * what it keeps in registers, and in which order it works (doc/log.md). */
 
-/* Whether there is a bias, in half types, which is loaded ahead and held in registers; whether there is a hook of one's own. */
+/* Whether there is a bias of half types; whether there is a hook of one's own (FA__OWN_HOOK of the sm_90a schedule). */
 #define FA__BIAS_HALVES (FA__IS_HALF && FA__SCORE_NEEDS == FA__NEED_BIAS)
 #define FA__OWN_SCORE (FA__HAS_SCORE && !FA__SCORE_NEEDS)
 
 /* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
- * that read memory, need registers, too; a bias under a mask needs them all (1.1 times as fast at 64). */
+ * that read memory, need registers, too; with 32 rows a warp a bias under a mask needs them all (1.1 to 1.4 times as fast at 64). */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                       \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
@@ -18,8 +18,6 @@
 
 /* Whether Q, K and V are split into pairs of halves, or for FA_TF32 made halves (arch/sm80/tile_pairs.h). */
 #define FA__PAIRS (FA__ARCH == 80 && !FA__IS_HALF)
-/* Whether a bias of floats is loaded before the product: 1.0 to 1.28 times as fast, but not for FA_F32 up to 48; and before sm_90 it spills under masks that read memory. */
-#define FA__ADDENDS_AHEAD (FA__PAIRS && FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_TF32 || FA__WIDEST > 48) && !(FA__BEFORE_90 && FA__MASK_READS))
 /* Whether O is in units of its rows until the end (arch/sm80/mma_pairs.h). */
 #define FA__IN_UNITS (FA__PAIRS && FA_DTYPE == FA_TF32)
 
@@ -36,8 +34,20 @@
  * (FA__SMALL_SHARED, fa__compiled_for()). */
 #if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
 #define FA__STAGES 1
+#define FA__LITTLE_SHARED 1
 #else
 #define FA__STAGES FA_STAGES
+#define FA__LITTLE_SHARED 0
+#endif
+
+/* Whether a bias of floats is loaded before the product: mostly 1.01 to 1.28 times as fast. FA_F32 loses 8% under documents up to 48, and registers are short
+ * for it where there is little shared memory, beyond 64; elsewhere from 105 to 128 under masks; and before sm_90 beyond 104, and under masks that read memory. */
+#define FA__ADDENDS_FIT \
+    (FA_DTYPE == FA_TF32 || FA__WIDEST <= 64 || (!FA__LITTLE_SHARED && (FA__WIDEST <= 104 || (!FA__BEFORE_90 && (FA__WIDEST > 128 || !FA__HAS_MASK)))))
+#if FA__PAIRS && FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_TF32 || FA__WIDEST > 48) && FA__ADDENDS_FIT && !(FA__BEFORE_90 && FA__MASK_READS)
+#define FA__ADDENDS_AHEAD 1
+#else
+#define FA__ADDENDS_AHEAD 0
 #endif
 
 /* Whether half types look at the maximum of a tile only after its exponentials, taking the tile in halves
@@ -52,12 +62,11 @@
  * kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at 128 no faster, while one part is 3%
  * faster there, and 7 and 4% at 192 and 256. Beyond 96 there are two parts for a soft cap, which is deferred to the exponentials and gains from
  * being hidden, too; and, for the registers, for hooks of one's own under masks that are no bands (elsewhere one part is 2 to 10% faster) or before sm_90, for masks
- * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 96 a bias is up to 1.6 times as
- * fast with one part, for there is more time between its loads and its use; and ALiBi's columns under a prefix 1.01 to 1.05 times. */
+ * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 96 (before sm_90 up to 72, since it would spill) a bias
+ * is up to 1.5 times as fast with one part, for there is more time between its loads and its use; and ALiBi's columns under a prefix, from 72 on, 1.01 to 1.05 times. */
 #define FA__HOOK_IN_PARTS                                                                \
-    (FA__COLUMNS == FA__NEED_KEY_BIAS ? FA__MASK_IS_BAND > 1                              \
-     : FA__OWN_SCORE                  ? FA__BEFORE_90 || (FA__HAS_MASK && !FA__MASK_IS_BAND) \
-                                      : FA__HAS_SCORE && FA__SCORE_NEEDS != FA__NEED_ALIBI && FA__SCORE_NEEDS != FA__NEED_BIAS)
+    (FA__SCORE_NEEDS == FA__NEED_SOFTCAP || (FA__COLUMNS == FA__NEED_KEY_BIAS && FA__MASK_IS_BAND > 1) || \
+     (FA__OWN_SCORE && (FA__BEFORE_90 || (FA__HAS_MASK && !FA__MASK_IS_BAND))))
 #define FA__MASK_IN_PARTS (FA__MASK_READS || ((FA__BEFORE_90 || FA__COLUMNS) && FA__MASK_IS_PREFIX && !FA__HAS_SCORE))
 #define FA__ONE_PART ((FA__BIAS_HALVES && !(FA__BEFORE_90 && FA__WIDEST > 72)) || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_PREFIX && FA__WIDEST > 64))
 #if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 ? !FA__ONE_PART : FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS))
@@ -78,14 +87,14 @@
 #define FA__ANEW_FLOATS                       \
     (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
      (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
-#define FA__ANEW_MASK \
-    (FA__MASK_READS && (!FA__IS_HALF || (FA__BIAS_HALVES && (FA__BEFORE_90 || FA__WIDEST > 96)) || (FA__BEFORE_90 && FA__WIDEST > 128)))
-/* As measured: up to 1.15 times as fast where it is 1, and where it is 0. */
+#define FA__ANEW_MASK (FA__MASK_READS && (!FA__IS_HALF || (FA__BEFORE_90 && FA__WIDEST > 128)))
+/* A bias of half types under a mask that reads memory before sm_90 and beyond 96; elsewhere as measured: the other choice is up to 1.2 times slower. */
 #define FA__ANEW_BIAS                                                               \
-    (FA__BIAS_HALVES && !FA__BEFORE_90 && FA__WIDEST <= 96 &&                        \
-     (FA__MASK_NEEDS == FA__NEED_SPAN ? FA__WIDEST > 48 && FA__WIDEST <= 80          \
-      : FA__MASK_READS                ? FA__WIDEST > 24 && FA__WIDEST <= 88          \
-                                      : FA__WIDEST == 80 && !FA__MASK_IS_BAND))
+    (FA__BIAS_HALVES &&                                                              \
+     (FA__BEFORE_90 || FA__WIDEST > 96        ? FA__MASK_READS                       \
+      : FA__MASK_NEEDS == FA__NEED_SPAN ? FA__WIDEST > 48 && FA__WIDEST <= 80        \
+      : FA__MASK_READS                  ? FA__WIDEST > 24 && FA__WIDEST <= 88        \
+                                        : FA__WIDEST == 80 && !FA__MASK_IS_BAND))
 #define FA__ANEW_HALVES                                                       \
     (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
      (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))

@@ -68,7 +68,7 @@ FA__CALLED int FA__LOOP(_find_alike)(FA__LOOP(_order) * order, const FA__PARAMS 
     if (alike > 1 && alike >= blocks / 5) order->first = first, order->alike = alike;
     return !order->alike && (most + FA_BLOCK_N) * count * 4 <= sum * 9;
 #else
-    return FA__IN_PAIRS;
+    return FA__MASK_IS_OWN; /* FA__IN_PAIRS, of which clang says that it is constant */
 #endif
 }
 FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *p, uint32_t teams) {

@@ -198,7 +198,7 @@
 #define FA__TABLE_WARPS (FA__AMPLE ? 8 : 4)
 #if FA__AMPLE && FA__WIDEST <= 128 /* 32 rows a warp, as in two thread blocks of half the size, with twice the keys that these have room for */
 #define FA__TABLE_M 256
-#define FA__TABLE_N (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64) /* as above */
+#define FA__TABLE_N (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64) /* a bias in flight needs registers, too */
 #elif FA__AMPLE
 #define FA__TABLE_M 128
 #define FA__TABLE_N (FA__WIDEST <= 192 ? 64 : FA__WIDEST <= 224 ? 48 : 32)

@@ -27,6 +27,8 @@
 #undef FA__ADDENDS_AHEAD
 #undef FA__IN_UNITS
 #undef FA__STAGES
+#undef FA__LITTLE_SHARED
+#undef FA__ADDENDS_FIT
 #undef FA_BLOCK_M
 #undef FA_BLOCK_N
 #undef FA_WARPS

@@ -157,7 +157,7 @@
 
 /* Whether the loop asks two questions about what comes after a tile: by one number up to 5% faster, but where registers are short that spills (with ALiBi under a
  * window only at 56). With a hook of one's own that divides the assembler then even serialises all products, for want of registers, under masks that are no bands, and with three
- * warpgroups (up to 64 without a mask, where two questions are 1.01 to 1.06 times as fast at some head dimensions, 0.95 to 0.99 at others). */
+ * warpgroups beyond 64. Without a mask two are 1.01 to 1.06 times as fast with such hooks at 24, 32, 56 and 64, and 0.95 to 0.99 at 16, 40 and 48. */
 #define FA__ASKED_OWN (FA__NO_BAND || (FA__GROUPS == 3 && (FA__WIDEST > 64 || (!FA__HAS_MASK && (FA__WIDEST <= 32 ? FA__WIDEST > 16 : FA__WIDEST > 48)))))
 #define FA__ASKS_TWICE (FA__CRAMPED || (FA__OWN_HOOK && FA__ASKED_OWN) || (FA__WIDEST == 56 && FA__MASK_IS_BAND > 1 && FA__COLUMNS == FA__NEED_ALIBI))
 
