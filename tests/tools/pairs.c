@@ -68,7 +68,8 @@ static void print_row(int number, const row *r) {
            8 * (r->level[3] + 1), r->head_dim_v);
 }
 
-/* Shipped hooks of half types, the way schedules tell them apart: tiles are taken in two parts or one, in an odd number of steps, with Q in registers or not. */
+/* Shipped hooks, the way schedules tell them apart. Of half types: tiles are taken in two parts or one, in an odd number of steps, with Q in registers or not. Of
+ * others: a bias is loaded ahead of the product. */
 static void print_hooks(void) {
     static const int dims[] = {64, 80, 96, 112, 128, 256}, of_scores[] = {1, 2, 3, 4};
     int rows = 0;
@@ -79,6 +80,8 @@ static void print_hooks(void) {
                 row r = {{mask, of_scores[score], 1 + (dim + score + mask) % 2, dims[dim] / 8 - 1, 0}, dims[dim]};
                 print_row(rows++, &r);
             }
+    const row of_floats[] = {{{1, 3, 0, 64 / 8 - 1, 0}, 64}, {{0, 3, 3, 128 / 8 - 1, 0}, 128}};
+    for (int i = 0; i < 2; i++) print_row(rows++, &of_floats[i]);
 }
 
 static int make_table(void) {

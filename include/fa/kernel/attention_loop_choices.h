@@ -78,8 +78,8 @@
 /* Whether values that follow from a thread block's number (its head, its queries, their addresses) are recomputed where they
  * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
  * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for FA_F32
- * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types,
- * with a bias, or before sm_90 beyond 128; for half types up to 128 that would spill; for columns of a hook before sm_90; and for ample tiles. */
+ * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types
+ * or before sm_90 beyond 128; for half types up to 128 that would spill, or have a bias; for columns of a hook before sm_90; and for ample tiles. */
 #define FA__ANEW_HOOK                                                                \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) || \
@@ -91,7 +91,7 @@
 /* A bias of half types under a mask that reads memory before sm_90 and beyond 96; elsewhere as measured: the other choice is up to 1.2 times slower. */
 #define FA__ANEW_BIAS                                                               \
     (FA__BIAS_HALVES &&                                                              \
-     (FA__BEFORE_90 || FA__WIDEST > 96        ? FA__MASK_READS                       \
+     (FA__BEFORE_90 || FA__WIDEST > 96   ? FA__MASK_READS                            \
       : FA__MASK_NEEDS == FA__NEED_SPAN ? FA__WIDEST > 48 && FA__WIDEST <= 80        \
       : FA__MASK_READS                  ? FA__WIDEST > 24 && FA__WIDEST <= 88        \
                                         : FA__WIDEST == 80 && !FA__MASK_IS_BAND))
