@@ -10,10 +10,11 @@
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                       \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
-     : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_READS ? 150                                \
+     : FA__SCORE_NEEDS == FA__NEED_BIAS && FA__HAS_MASK ? 0                                 \
+     : FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_READS  ? 150                               \
                          : (FA__HAS_SCORE || (FA__HAS_MASK && !FA__MASK_IS_BAND) ? 170 : 190))
 #define FA__KEEP_Q                                             \
-    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && !(FA__BIAS_HALVES && FA__WARP_ROWS > 16 && FA__HAS_MASK) && \
+    (FA__ARCH == 80 && FA__IS_HALF && FA_HEAD_DIM % 16 == 0 && \
      FA__WARP_ROWS * (FA_HEAD_DIM_V + FA_BLOCK_N) / 32 + FA__WARP_ROWS * FA_HEAD_DIM / 64 <= FA__KEEP_MOST)
 
 /* Whether Q, K and V are split into pairs of halves, or for FA_TF32 made halves (arch/sm80/tile_pairs.h). */

@@ -50,6 +50,9 @@
 #define FA__BEFORE_90 0
 #endif
 
+/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V: a bias in flight needs registers, too. */
+#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64)
+
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:
  * 285 KB at most, together with the blocks that share them (attention_cpu.h). */
@@ -153,7 +156,7 @@
 #elif FA__IS_HALF
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128
-#define FA__TABLE_N (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64) /* a bias in flight needs registers, too */
+#define FA__TABLE_N FA__TABLE_BESIDE_32
 #else /* O of 32 rows would not fit; 16 rows, and a smaller S, so that Q fits too */
 #define FA__TABLE_M 64
 #define FA__TABLE_N 32
@@ -198,7 +201,7 @@
 #define FA__TABLE_WARPS (FA__AMPLE ? 8 : 4)
 #if FA__AMPLE && FA__WIDEST <= 128 /* 32 rows a warp, as in two thread blocks of half the size, with twice the keys that these have room for */
 #define FA__TABLE_M 256
-#define FA__TABLE_N (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64) /* a bias in flight needs registers, too */
+#define FA__TABLE_N FA__TABLE_BESIDE_32
 #elif FA__AMPLE
 #define FA__TABLE_M 128
 #define FA__TABLE_N (FA__WIDEST <= 192 ? 64 : FA__WIDEST <= 224 ? 48 : 32)

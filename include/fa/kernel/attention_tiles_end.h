@@ -12,6 +12,7 @@
 #undef FA__BEFORE_90
 #undef FA__TABLE_M
 #undef FA__TABLE_N
+#undef FA__TABLE_BESIDE_32
 #undef FA__TABLE_WARPS
 #undef FA__TABLE_STAGES
 #undef FA__TABLE_TEAMS
