@@ -109,6 +109,7 @@ typedef struct FA__PARAMS {
     int passes, pass_blocks, last_pass_blocks; /* query blocks of a pass, and of the last pass */
     int section;                               /* heads that are interleaved */
     fa__divider by_pass, by_section, by_last_pass_section, by_section_heads, by_last_heads, by_blocks_m, by_heads, by_group;
+    int sequences_first; /* heads are counted through all sequences, not through all heads of a sequence: by_heads is then by their number */
 } FA__PARAMS;
 FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: with the library's own parameters, some 0.5 KB, it may have 4 KB: pass a pointer inside it");
 

@@ -221,7 +221,8 @@ class Cell:
         self.workspace = torch.empty(4, device=device, dtype=torch.int32) if o.workspace else None
         self.prefix = torch.full((self.batch,), seqlen // 2, device=device, dtype=torch.int32)
         self.key_bias = torch.randn(self.heads, seqlen, generator=generator, device=device)
-        self.bias = torch.randn(seqlen, seqlen, generator=generator, device=device).to(kind) if self.hook == "bias" else None
+        matrices = self.heads if o.bias == "heads" else 1
+        self.bias = torch.randn(matrices, seqlen, seqlen, generator=generator, device=device, dtype=kind) if self.hook == "bias" else None
 
     def args(self):
         a = Args()
@@ -254,6 +255,7 @@ class Cell:
             a.key_bias, a.key_bias_stride_head = self.key_bias.data_ptr(), self.seqlen
         if self.hook == "bias":
             a.bias, a.bias_stride_query = self.bias.data_ptr(), self.seqlen
+            a.bias_stride_head = self.seqlen**2 if len(self.bias) > 1 else 0
         return a
 
     def record(self, config):
@@ -311,7 +313,7 @@ class Cell:
         elif self.hook == "softcap":
             scores = self.softcap * torch.tanh(scores / self.softcap)
         elif self.hook == "bias":
-            scores = scores + self.bias[rows].to(scores.dtype)
+            scores = scores + self.bias[h % len(self.bias), rows].to(scores.dtype)
         elif self.hook == "keybias":
             scores = scores + self.key_bias[h][None, :].to(scores.dtype)
         elif self.hook == "own":
@@ -393,6 +395,7 @@ def flex(cell):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     torch._dynamo.config.recompile_limit = 1000
+    by_head = cell.hook == "bias" and len(cell.bias) > 1
     ids, prefix, window, slopes, cap = cell.documents[0], cell.seqlen // 2, cell.window, cell.slopes, cell.softcap
     masks = {
         "causal": lambda b, h, q, k: q >= k,
@@ -407,7 +410,7 @@ def flex(cell):
     scores = {
         "alibi": (lambda s, b, h, q, k: s - slopes[h] * (q - k)) if backwards else lambda s, b, h, q, k: s - slopes[h] * (q - k).abs(),
         "softcap": lambda s, b, h, q, k: cap * torch.tanh(s / cap),
-        "bias": lambda s, b, h, q, k: s + cell.bias[q, k],
+        "bias": lambda s, b, h, q, k: s + cell.bias[h if by_head else 0, q, k],
         "keybias": lambda s, b, h, q, k: s + cell.key_bias[h, k],
         "own": lambda s, b, h, q, k: s + 1e-4 * (k - q),
     }
@@ -563,6 +566,7 @@ def options():
         "--softcap", type=float, default=30.0,
         help="the cap of softcap; scores have a deviation of 1; default %(default)s",
     )
+    parser.add_argument("--bias", choices=["shared", "heads"], default="shared", help="one matrix for all heads, or one a head; default %(default)s")
     parser.add_argument("--workspace", action="store_true", help="give ours its optional workspace")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd", help="default %(default)s")
     parser.add_argument("--backends", help=f"only these of {', '.join(BACKENDS[:-1])}; or flex, which compiles for seconds a cell")

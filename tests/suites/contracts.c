@@ -1126,22 +1126,25 @@ static void every_block(void) {
 }
 
 /* The same with a bias, by the order of the blocks alone: without a mask each would visit all keys. Heads that have in common what no cache
- * keeps take each block together, all others one head after the other. */
+ * keeps take each block together, and so do sequences; all others one head after the other. */
 static void every_block_of_a_bias(void) {
-    enum { BLOCK = 128, HEADS = 7, BATCH = 2, MOST = 12 };
+    enum { BLOCK = 128, HEADS = 7, BATCH = 3, MOST = 12, ALL = 0, SEQUENCES = 1, NOBODY = 2 }; /* who shares a bias */
     static uint16_t room[32]; /* which nobody reads */
     char *const at = (char *)(((uintptr_t)room + 15) / 16 * 16);
-    int wrong = 0, together = 0, apart = 0;
+    int wrong = 0, heads_together = 0, sequences_together = 0, apart = 0;
     for (int blocks = 1; blocks <= MOST; blocks++)
         for (int heads = 1; heads <= HEADS; heads++)
-            for (int kind = 0; kind < 4; kind++) { /* in common or not, few keys or many */
+            for (int kind = 0; kind < 6; kind++) {
+                const int sharers = kind / 2, large = kind % 2;
                 int seen[BATCH][HEADS][MOST] = {{{0}}};
                 fa_attention_args a = fa_attention_defaults();
                 c_bias__params p;
-                a.batch = BATCH, a.heads = a.heads_kv = heads, a.seqlen_q = blocks * BLOCK - 7, a.seqlen_k = (kind & 1 ? 30000000 : 20000000) / a.seqlen_q;
+                a.batch = BATCH, a.heads = a.heads_kv = heads, a.seqlen_q = blocks * BLOCK - 7;
+                a.seqlen_k = (large ? 30000000 : 20000000) / (a.seqlen_q * (sharers == SEQUENCES ? heads : 1));
                 a.q = a.k = a.v = fa_tensor_bhsd(at, heads, a.seqlen_k, 8);
                 a.o = fa_tensor_bhsd(at + 16, heads, a.seqlen_q, 8);
-                a.bias = at + 32, a.bias_stride_head = kind & 2 ? a.seqlen_q : 0, a.bias_stride_query = 1;
+                a.bias = at + 32, a.bias_stride_query = 1;
+                a.bias_stride_head = sharers == ALL ? 0 : a.seqlen_q, a.bias_stride_batch = sharers == NOBODY ? heads * a.seqlen_q : 0;
                 if (c_bias__prepare(&a, &p, BLOCK) != FA_OK) {
                     tap_ok(0, "blocks under a bias: %s", fa_last_error());
                     return;
@@ -1152,8 +1155,10 @@ static void every_block_of_a_bias(void) {
                     seen[box.batch][box.head][box.queries.begin / BLOCK]++;
                     if (i == 0 || heads == 1 || blocks == 1) continue;
                     const fa_box before = c_bias__box(&p, i - 1, BLOCK);
-                    if (kind == 1) together += before.queries.begin == box.queries.begin;
-                    else apart += before.head != box.head && before.queries.begin == box.queries.begin;
+                    if (before.queries.begin != box.queries.begin) continue;
+                    if (large && sharers == ALL) heads_together++;
+                    else if (large && sharers == SEQUENCES && before.head == box.head) sequences_together++;
+                    else apart++;
                 }
                 for (int b = 0; b < BATCH; b++)
                     for (int h = 0; h < heads; h++)
@@ -1161,9 +1166,11 @@ static void every_block_of_a_bias(void) {
             }
     tap_ok(!wrong, "every block of queries under a bias is computed, for any number of blocks and heads (%d wrong)", wrong);
 #if defined(__CUDACC__) /* of a CPU's cores each walks by itself, and has a cache of its own */
-    tap_ok(together > 0 && !apart, "heads take blocks together if they share a bias that no cache keeps (%d times), and else do not (%d times)", together, apart);
+    tap_ok(heads_together > 0 && sequences_together > 0 && !apart, "heads (%d times) and sequences (%d times) that share a bias that no cache keeps take blocks together, and others do not (%d times)",
+           heads_together, sequences_together, apart);
 #else
-    tap_ok(!together && !apart, "heads do not take blocks together, whether they share a bias (%d times) or not (%d times)", together, apart);
+    tap_ok(!heads_together && !sequences_together && !apart, "heads do not take blocks together, whether they (%d times), or sequences (%d times), share a bias or not (%d times)",
+           heads_together, sequences_together, apart);
 #endif
 }
 

@@ -19,13 +19,16 @@ FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int 
 #endif
 }
 
-/* Query blocks are counted from the last one; `head` counts through the whole batch. */
+/* Query blocks are counted from the last one; `head` counts through the whole batch: sequence after sequence, or, where these share a bias, head
+ * after head. */
 FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t block, int block_m) {
     int begin = (p->blocks_m - 1 - (int)block) * block_m;
     fa_box box;
     box.args = &p->args;
-    box.batch = (int)fa__divide(head, p->by_heads);
-    box.head = (int)head - box.batch * p->args.heads;
+    const int swapped = FA__MAY_SHARE_BIAS && p->sequences_first, outer = (int)fa__divide(head, p->by_heads);
+    const int inner = (int)head - outer * (swapped ? p->args.batch : p->args.heads);
+    box.batch = swapped ? inner : outer;
+    box.head = swapped ? outer : inner;
     box.head_kv = (int)fa__divide((uint32_t)box.head, p->by_group);
     box.queries.begin = begin;
     box.queries.end = p->args.seqlen_q - begin < block_m ? p->args.seqlen_q : begin + block_m;
@@ -38,7 +41,7 @@ FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t bl
  * and V in the cache. With one, later query blocks come first: under a causal mask they take longest, and the short
  * ones fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks
  * are taken in FA__PASSES passes, and within a pass heads are taken in sections whose K and V fit in the cache. The
- * same order serves a bias that all heads share and that does not fit in the cache: the heads of a section then share each block's part of it. */
+ * same order serves a bias that all heads share, or all sequences, and that does not fit in the cache: those of a section then share each block's part of it. */
 FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
     uint32_t head, row;
 #if FA__IN_SECTIONS
@@ -93,10 +96,9 @@ FA_HOOK void FA__ATTN(__count)(const FA__PARAMS *p, uint32_t item, int block_m, 
 #endif
 }
 
-/* Whether all heads share a bias that is too large for the cache to keep until the next head reads it. */
-static FA_UNUSED int FA__ATTN(__shares_bias)(const fa_attention_args *a) {
-    return FA__MAY_SHARE_BIAS && a->bias_stride_head == 0 &&
-           (int64_t)a->seqlen_q * a->seqlen_k > 2 * FA__SECTION_BYTES / (int64_t)sizeof(FA__ELEMENT);
+/* Whether the bias of so many heads is too large for the cache to keep until it is read again. */
+static FA_UNUSED int FA__ATTN(__large_bias)(const fa_attention_args *a, int heads) {
+    return FA__MAY_SHARE_BIAS && (double)a->seqlen_q * a->seqlen_k * heads * (double)sizeof(FA__ELEMENT) > 2.0 * FA__SECTION_BYTES;
 }
 
 /* Derives the order of the work items, and their number, from p->blocks_m. */
@@ -106,13 +108,15 @@ FA__CALLED void FA__ATTN(__order)(FA__PARAMS *p) {
     p->items = (uint32_t)(blocks * heads);
     if (p->items == 0) return;
     p->by_blocks_m = fa__divider_of((uint32_t)blocks);
-    p->by_heads = fa__divider_of((uint32_t)a->heads);
+    p->sequences_first = a->batch > 1 && a->bias_stride_batch == 0 && a->bias_stride_head != 0 && FA__ATTN(__large_bias)(a, a->heads);
+    p->by_heads = fa__divider_of((uint32_t)(p->sequences_first ? a->batch : a->heads));
     p->by_group = fa__divider_of((uint32_t)(a->heads / a->heads_kv));
     int64_t bytes = (int64_t)a->seqlen_k * (FA_HEAD_DIM + FA_HEAD_DIM_V) * (int64_t)sizeof(FA__ELEMENT) + 1; /* of K and V of a head */
-    int64_t fit = FA__SECTION_BYTES / bytes * (a->heads / a->heads_kv);
+    int64_t fit = FA__SECTION_BYTES / bytes * (p->sequences_first ? 1 : a->heads / a->heads_kv);
     fit = fit < 1 ? 1 : fit > heads ? heads : fit;
     int passes = FA__PASSES;
-    if (!FA__HAS_MASK && !FA__ATTN(__shares_bias)(a)) fit = passes = 1; /* head by head */
+    if (!FA__HAS_MASK && p->sequences_first) fit = fa__min((int)fit, a->batch), passes = 1;
+    else if (!FA__HAS_MASK && (a->bias_stride_head != 0 || !FA__ATTN(__large_bias)(a, 1))) fit = passes = 1; /* head by head */
     int64_t sections = (heads + fit - 1) / fit, section = (heads + sections - 1) / sections; /* of equal size */
     p->section = (int)section;
     p->pass_blocks = (int)((blocks + passes - 1) / passes);
