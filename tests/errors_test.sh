@@ -154,6 +154,8 @@ for standard in c++98 gnu++98; do
     attention; names c++ "-std=$standard" "compile with -std=c++17" -std=$standard
 done
 for by in cc clang c++; do # nvcc's front end leaves explicit alignments as they are
+    attention_source >"$work/case.c"
+    names $by "-fpack-struct" "#pragma pack, or -fpack-struct, is in force" -fpack-struct
     for pack in 8 16; do
         { echo "#pragma pack($pack)" && attention_source; } >"$work/case.c"
         names $by "#pragma pack($pack) before fa/fa.h" "#pragma pack, or -fpack-struct, is in force"
@@ -276,6 +278,9 @@ done
 for one in FA_M FA_N; do
     primitive softmax.h '#define FA_NAME bad' "#define $one 64" '#define FA_ROWS 16' '#define FA_COLS 16'
     rejects cc "softmax.h with $one, FA_ROWS and FA_COLS" "bad: FA_M or FA_N is defined, and FA_ROWS or FA_COLS"
+done
+for one in FA_M FA_N; do
+    primitive softmax.h '#define FA_NAME bad' "#define $one 64"; rejects cc "softmax.h with $one alone" "bad: FA_M is defined and FA_N is not, or the other way round: both are needed"
 done
 for one in FA_ROWS FA_COLS; do
     primitive softmax.h '#define FA_NAME bad' '#define FA_M 64' '#define FA_N 64' "#define $one 16"

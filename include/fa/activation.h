@@ -9,9 +9,9 @@
  * #include <fa/fa.h>
  * #include <fa/activation.h>
  *
- * struct swish { float beta; };
- * FA_HOOK float swish(const struct swish *u, float x) { return x * fa_sigmoid(u->beta * x); }
- * FA_HOOK float swish_grad(const struct swish *u, float x) {
+ * struct slope { float beta; };
+ * FA_HOOK float swish(const struct slope *u, float x) { return x * fa_sigmoid(u->beta * x); }
+ * FA_HOOK float swish_grad(const struct slope *u, float x) {
  *     float s = fa_sigmoid(u->beta * x);
  *     return s + u->beta * x * s * (1.0f - s);
  * }
@@ -19,7 +19,7 @@
  * #define FA_NAME       gated
  * #define FA_DTYPE      FA_BF16
  * #define FA_ACTIVATION swish
- * #define FA_USER_ARGS  struct swish
+ * #define FA_USER_ARGS  struct slope
  * #include <fa/swiglu.h>
  * @endcode
  *

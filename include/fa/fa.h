@@ -248,7 +248,7 @@ typedef struct fa_attention_args {
     const float *alibi_slopes; /**< fa_alibi: (heads) */
     const void *bias;          /**< fa_bias: FA_DTYPE, (batch, heads, seqlen_q, seqlen_k) by the strides below, key stride 1 */
     int64_t bias_stride_batch, bias_stride_head, bias_stride_query; /**< elements; 0 broadcasts. On a GPU fastest where
-                                                                       address and strides are multiples of 16 bytes; of 32-bit types, of 8 */
+                                                                       address and strides are multiples of 16 bytes */
     const float *key_bias;     /**< fa_key_bias: (batch, heads, seqlen_k) by the strides below, key stride 1 */
     int64_t key_bias_stride_batch, key_bias_stride_head; /**< elements; 0 broadcasts */
     const int *prefix;         /**< fa_prefix: (batch) keys that every query sees: none if 0 or less, all from seqlen_k on */

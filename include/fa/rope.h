@@ -47,7 +47,8 @@
  * they return when the result is written. An element's result depends on its pair and its position alone.
  *
  * Tensors are those of fa.h without their rule of 16 bytes: data is aligned to its elements, and strides are any that are not negative. A written
- * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap. Arithmetic is
+ * tensor may be the one read (q_out may be q, k_out k), with the same strides; otherwise they must not overlap (of tensors with different strides
+ * a call notices only that both begin at the same address). Arithmetic is
  * in fp32, rounded once. Without tables, angles are computed in turns, in 64-bit fixed point, where range reduction loses
  * nothing: cosines and sines have errors below 2e-7 at every position up to 10^6 in size, and below 3e-7 at every int (5e-7
  * with a rotary_dim of thousands; below 3e-6, if it is up to 256, where long double is no wider than double). A sine below 7e-10 may be 0, and then

@@ -66,6 +66,13 @@ FA__REQUIRE(0, "FA_M or FA_N is defined, and FA_ROWS or FA_COLS: those of the pr
 #undef FA_COLS
 #define FA_COLS 1
 #endif
+#if defined(FA_M) + defined(FA_N) == 1
+FA__REQUIRE(0, "FA_M is defined and FA_N is not, or the other way round: both are needed, those of the product that leaves the scores, or else FA_ROWS and FA_COLS");
+#undef FA_M
+#define FA_M 64
+#undef FA_N
+#define FA_N 64
+#endif
 #if defined(FA_M) && defined(FA_N)
 #if FA_M + 0 < 16 || (FA_M + 0) % 16 != 0 || FA__IS_BARE(FA_M) || FA_N + 0 < 8 || (FA_N + 0) % 8 != 0 || FA__IS_BARE(FA_N)
 FA__REQUIRE(0, "FA_M is " FA__STR(FA_M) " and FA_N " FA__STR(FA_N) ": those of a product of fa/mma.h, multiples of 16 and 8, are needed, in parentheses if they are expressions, without suffixes");

@@ -17,15 +17,16 @@
 #else
 #define FA__STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
-/* That structs are laid out as their members want it, here: a header that leaves #pragma pack in force takes their alignment from tiles, without a warning. A
- * struct of a name of its own each time, since it counts where it is defined. */
+/* That structs are laid out as their members want it, here: a header that leaves #pragma pack in force takes their alignment from tiles, without a warning. (gcc's
+ * -fpack-struct leaves them the one that they ask for.) A struct of a name of its own each time, since it counts where it is defined. */
 #define FA__NOT_PACKED FA__NOT_PACKED_(FA__CAT(fa__not_packed_, __COUNTER__))
 #define FA__NOT_PACKED_(name)                           \
     struct name {                                       \
         char first;                                     \
+        int second;                                     \
         char line[64] __attribute__((__aligned__(64))); \
     };                                                  \
-    FA__STATIC_ASSERT(sizeof(struct name) == 128, "fa: #pragma pack, or -fpack-struct, is in force: include fa's headers without it (push and pop it around what needs it)")
+    FA__STATIC_ASSERT(sizeof(struct name) == 128 && __builtin_offsetof(struct name, second) == sizeof(int), "fa: #pragma pack, or -fpack-struct, is in force: include fa's headers without it (push and pop it around what needs it)")
 /* Whether the instance's elements have 16 bits. */
 #define FA__IS_HALF (FA_DTYPE == FA_F16 || FA_DTYPE == FA_BF16)
 /* An error of the instance being defined: its name, then what to write. */

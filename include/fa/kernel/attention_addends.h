@@ -1,8 +1,8 @@
 /* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile, in the schedule for every GPU: loaded before the
  * tile's products. The hook itself would load only when it has the score, and stall. Half types are loaded eight at a time, with the keys in an
- * order that allows it (FA__BY_EIGHT): the lanes of a load are in eight rows, and 4 bytes for each lane take as long as 16. Floats are loaded two at a time,
- * the neighbours that a lane has. */
-enum { FA__LOOP(_loaded_at_once) = FA__BY_EIGHT ? 8 : 2 };
+ * order that allows it (FA__BY_EIGHT): the lanes of a load are in eight rows, and 4 bytes for each lane take as long as 16. Floats are loaded four at a time,
+ * or where tiles have too few keys for that order, two, the neighbours that a lane has. */
+enum { FA__LOOP(_loaded_at_once) = FA__BY_EIGHT ? 16 / (int)sizeof(FA__ELEMENT) : 2 };
 typedef struct FA__LOOP(_addends) {
     uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) * (int)sizeof(FA__ELEMENT) / 4]; /* by rows; halves two to a word */
 } FA__LOOP(_addends);
@@ -46,7 +46,7 @@ FA__FN void FA__LOOP(_add_columns)(const FA__LOOP(_addends) * addends, float *s,
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {
         const int at = r * FA__LOOP(_qk_COLS) + c;
         float *x = &s[FA__LOOP(_qk_AT)(r, c)];
-#if FA__BY_EIGHT
+#if FA__IS_HALF
         float low, high;
         fa_sm80_unpack(&low, &high, addends->x[at / 2], FA_DTYPE);
         *x = FA__OP(fma)(*x, scale, c % 2 ? high : low);

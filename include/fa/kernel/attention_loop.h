@@ -27,8 +27,8 @@
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI)
-/* Biases of half types are loaded 16 bytes at a time. */
-#define FA__BY_EIGHT (FA__AFTERWARDS && FA__SCORE_NEEDS == FA__NEED_BIAS)
+/* Biases are loaded 16 bytes at a time. */
+#define FA__BY_EIGHT (FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__AFTERWARDS || (FA__ADDENDS_AHEAD && FA_BLOCK_N % 32 == 0)))
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 #if FA__COLUMNS

@@ -41,11 +41,11 @@
 #define FA__LITTLE_SHARED 0
 #endif
 
-/* Whether a bias of floats is loaded before the product: mostly 1.01 to 1.28 times as fast. FA_F32 loses 8% under documents up to 48, and registers are short
- * for it where there is little shared memory, beyond 64; elsewhere from 105 to 128 under masks; and before sm_90 beyond 104, and under masks that read memory. */
+/* Whether a bias of floats is loaded before the product: 1.03 to 1.5 times as fast. Registers are short for FA_F32 where there is little shared memory,
+ * beyond 64; elsewhere from 105 to 128 under masks; and before sm_90 beyond 104, and under masks that read memory. */
 #define FA__ADDENDS_FIT \
     (FA_DTYPE == FA_TF32 || FA__WIDEST <= 64 || (!FA__LITTLE_SHARED && (FA__WIDEST <= 104 || (!FA__BEFORE_90 && (FA__WIDEST > 128 || !FA__HAS_MASK)))))
-#if FA__PAIRS && FA__SCORE_NEEDS == FA__NEED_BIAS && (FA_DTYPE == FA_TF32 || FA__WIDEST > 48) && FA__ADDENDS_FIT && !(FA__BEFORE_90 && FA__MASK_READS)
+#if FA__PAIRS && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__ADDENDS_FIT && !(FA__BEFORE_90 && FA__MASK_READS)
 #define FA__ADDENDS_AHEAD 1
 #else
 #define FA__ADDENDS_AHEAD 0

@@ -29,7 +29,7 @@
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#if FA__BY_EIGHT /* to the tile of K and its product, and to the tile of V, whose rows meet the same keys: rows of B in another order (arch/sm80/tile.h, NAME_place()) */
+#if FA__BY_EIGHT /* to the tile of K and its product, and to the tile of V, whose rows meet the same keys: rows of B in another order (arch/sm80/layout.h, FA__SM80_PERMUTED) */
 #define FA__PERMUTED_KEYS
 #endif
 #define FA__SUFFIX FA__CAT(FA__VARIANT, _ktile)

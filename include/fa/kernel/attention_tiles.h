@@ -50,8 +50,8 @@
 #define FA__BEFORE_90 0
 #endif
 
-/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V: a bias in flight needs registers, too. */
-#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > 96 ? 32 : 64)
+/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V: a bias in flight needs registers, too, and one of floats twice as many. */
+#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (FA__IS_HALF ? 96 : 80) ? 32 : 64)
 
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:
@@ -207,7 +207,7 @@
 #define FA__TABLE_N (FA__WIDEST <= 192 ? 64 : FA__WIDEST <= 224 ? 48 : 32)
 #elif FA__WIDEST <= 128
 #define FA__TABLE_M 128
-#define FA__TABLE_N (FA__WIDEST <= (FA__SCORE_NEEDS == FA__NEED_BIAS && (!FA__HAS_MASK || FA__MASK_IS_BAND) ? 48 : 64) ? 64 : FA__WIDEST <= 96 ? 32 : 16)
+#define FA__TABLE_N (FA__WIDEST <= 64 ? 64 : FA__WIDEST <= 96 ? 32 : 16)
 #else /* one stage, as of the others, fits in 99 KB */
 #define FA__TABLE_M 64
 #define FA__TABLE_N (FA__WIDEST <= 192 ? 32 : 16)

@@ -66,7 +66,7 @@ FA_HOOK int fa__ids_meet(const int *a, fa_range at_a, const int *b, fa_range at_
 /* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. The mask may be
  * `causal`, too. */
 FA_HOOK int fa__document_range_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
-    const fa_tile_class of = causal ? fa_causal_tile(NULL, box) : FA_FULL;
+    const int of = causal ? (int)fa_causal_tile(NULL, box) : (int)FA_FULL;
     if (of == FA_EMPTY || of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;
     if (of_q.lowest == of_q.highest && of_k.lowest == of_k.highest) return of;
     int same_end = of_q.lowest == of_k.lowest || of_q.highest == of_k.highest;

@@ -68,7 +68,7 @@ FA__CPU_INLINE(1) void fa_cpu_round_two_bf16_1(fa_cpu_bits_1 *low, fa_cpu_bits_1
     else *low = fa_cpu_round_number_bf16_1(a), *high = fa_cpu_round_number_bf16_1(b);
 }
 FA__CPU_INLINE(1) void fa_cpu_put_words_1(fa_bf16 *to, fa_cpu_bits_1 x, int streamed) {
-    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)to) : "x"(x));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_1 *)(void *)to) : "x"(x));
     else memcpy(to, &x, 32);
 }
 FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1 b, int streamed, int by_unit) {

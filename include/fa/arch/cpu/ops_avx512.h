@@ -75,7 +75,7 @@ FA__CPU_INLINE(2) void fa_cpu_put_f16_2(fa_f16 *to, fa_cpu_vec_2 a, fa_cpu_vec_2
     __asm__("vcvtps2ph $0, %1, %t0" : "=v"(both) : "v"(a));
     __asm__("vcvtps2ph $0, %1, %0" : "=v"(high) : "v"(b));
     __asm__("vinsertf64x4 $1, %1, %0, %0" : "+v"(both) : "v"(high));
-    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(both));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)(void *)to) : "v"(both));
     else memcpy(to, &both, 64);
 }
 FA__CPU_INLINE(2) fa_cpu_bits_2 fa_cpu_round_bf16_2(fa_cpu_vec_2 v) {
@@ -104,7 +104,7 @@ FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec
                 : "+v"(low)
                 : "v"(*(const fa_cpu_vec_2 *)(const void *)uppers), "v"(fa_cpu_round_bf16_2(b)));
     }
-    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(low));
+    if (streamed) __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)(void *)to) : "v"(low));
     else memcpy(to, &low, 64);
 }
 #if FA__CPU_BF16
@@ -120,7 +120,7 @@ FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pairs_bf16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 
 FA__CPU_INLINE(2) void fa_cpu_stream_2(void *to, const void *from) {
     fa_cpu_vec_2 v;
     memcpy(&v, from, sizeof v);
-    __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)to) : "v"(v));
+    __asm__ volatile("vmovntps %1, %0" : "=m"(*(fa_cpu_vec_2 *)(void *)to) : "v"(v));
 }
 FA__CPU_INLINE(2) void fa_cpu_narrow_2(fa_f16 *to, const float *from) {
     __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(fa__halves *)to) : "v"(*(const fa_cpu_any_1 *)from));

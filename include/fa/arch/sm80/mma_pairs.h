@@ -13,7 +13,10 @@
 #define FA__CHAIN (FA__SPLIT ? 2 : FA_A == FA_FRAGMENT ? FA__MMA(_K) / 16 : 1)
 
 /* A thread's columns are col(thread, 0) + col_offset(c); those of O as tile_pairs.h leaves V's. */
-#if FA_B == FA_OPERAND_B
+#if FA_B == FA_OPERAND_B && defined(FA__PERMUTED_KEYS) /* as the rows of B are (tile.h) */
+FA__FN int FA__MMA(_col_offset)(int c) { return c / 8 * 32 + c % 8; }
+FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 8 + FA__MMA(_col_offset)(c); }
+#elif FA_B == FA_OPERAND_B
 FA__FN int FA__MMA(_col_offset)(int c) { return c / 2 * 8 + c % 2; }
 FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 2 + FA__MMA(_col_offset)(c); }
 #else
@@ -178,13 +181,13 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
 /* Makes numbers of sums. The two scales are multiplied first: one may be huge and the other tiny. */
 FA__FN void FA__MMA(_unscale)(FA__MMA(_acc) * acc, const void *a_tile, const void *b_tile, int thread) {
     const float *rows = FA__MMA(_scales)(a_tile, FA_M, FA__MMA(_A_PITCH));
-    const float2 *cols = (const float2 *)(FA__MMA(_scales)(b_tile, FA_N, FA__MMA(_B_PITCH)) + FA__MMA(_col)(thread, 0));
+    const float2 *cols = (const float2 *)(FA__MMA(_scales)(b_tile, FA_N, FA__MMA(_B_PITCH)) + thread % 4 * 2); /* by places, whatever rows they have */
     float row[FA__MMA(_ROWS)];
 #pragma unroll
     for (int r = 0; r < FA__MMA(_ROWS); r++) row[r] = rows[FA__MMA(_row)(thread, r)];
 #pragma unroll
     for (int c = 0; c < FA__MMA(_COLS); c += 2) {
-        float2 col = cols[FA__MMA(_col_offset)(c) / 2];
+        float2 col = cols[c / 2 * 4];
 #pragma unroll
         for (int r = 0; r < FA__MMA(_ROWS); r++) {
             float *x = acc->x + r * FA__MMA(_COLS) + c;

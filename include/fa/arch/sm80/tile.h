@@ -3,6 +3,13 @@
 #include <fa/arch/sm80/bounds.h>
 #include <fa/arch/sm80/layout.h>
 
+/* Where a row goes, and which one a place has. */
+#if defined(FA__PERMUTED_KEYS)
+#define FA__ROW_PLACE(row) FA__SM80_PERMUTED(row)
+#else
+#define FA__ROW_PLACE(row) (row)
+#endif
+
 #if defined(FA__PAIRED)
 #include <fa/arch/sm80/tile_pairs.h>
 #else
@@ -26,14 +33,6 @@ FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
 #endif
 
 #if FA_LOADER != FA_TMA
-/* Where a row goes. With FA__PERMUTED_KEYS, 32 rows at a time: a product leaves lane i of 4 the columns 8 b + 2 i + e, e 0 or 1, of its blocks b;
- * these are the rows 8 i + 2 b + e, eight neighbours. */
-#if defined(FA__PERMUTED_KEYS)
-FA__FN int FA__TILE(_place)(int row) { return (row & ~30) | (row & 6) << 2 | (row & 24) >> 2; }
-#else
-FA__FN int FA__TILE(_place)(int row) { return row; }
-#endif
-
 /* Starts the copies of part `part` of `parts`: a schedule spreads them between products, so that neither their addresses
  * nor their way through the memory pipe are waited for. A warp reads whole rows, as long as they are; what lies outside
  * the source is not read, and becomes zero. */
@@ -68,7 +67,7 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
         int inside = row != NULL;
 #endif
         inside &= to_unit * (16 / (int)sizeof(FA__ELEMENT)) < cols;
-        int place = FA__APART ? FA__TILE(_place)(first) + FA__TILE(_place)(i * FA__STEP) : FA__TILE(_place)(to_row);
+        int place = FA__APART ? FA__ROW_PLACE(first) + FA__ROW_PLACE(i * FA__STEP) : FA__ROW_PLACE(to_row);
         fa_sm80_copy16(to + (uint32_t)FA__UNIT_AT(place, to_unit), from, inside ? fa__bytes_inside(to_unit * 16, cols * (int)sizeof(FA__ELEMENT)) : 0);
     }
 }
@@ -134,3 +133,4 @@ FA__FN void FA__TILE(_negate)(FA__TILE(_tile) * tile, int thread) {
     for (int i = thread; i < (int)(sizeof tile->x / 4); i += FA_WARPS * 32) x[i] ^= sign;
 }
 #undef FA__TILE_OF_HALVES
+#undef FA__ROW_PLACE

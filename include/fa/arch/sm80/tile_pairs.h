@@ -33,21 +33,23 @@ FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) sourc
         FA__COPIES = (FA__TILE(_WARP_ROWS) * FA__UNITS + 31) / 32, /* of a lane */
         FA__FULL = FA__TILE(_WHOLE) && FA__TILE(_WARP_ROWS) * FA__UNITS % 32 == 0,
         FA__ACROSS = FA__UNITS / FA__SIDE,   /* copies of a lane in a row */
-        FA__ROW_STEP = FA__BELOW * FA_WARPS  /* from copy to copy, once across */
+        FA__ROW_STEP = FA__BELOW * FA_WARPS, /* from copy to copy, once across */
+        FA__APART = (FA__ROW_STEP & (FA__ROW_STEP - 1)) == 0 /* a lane's first row has no bit in common with the steps to others */
     };
     uint32_t to = fa_sm80_shared_address(tile->x);
     int lane = thread % 32, warp = thread / 32, cols = FA__TILE(_cols)(source);
     int first = lane / FA__SIDE * FA_WARPS + warp, unit = lane % FA__SIDE;
     int64_t stride = source.stride_row * 4;
-    const unsigned char *column = (const unsigned char *)source.data + (source.row + first) * stride + unit * 16;
+    const unsigned char *column = (const unsigned char *)source.data + (source.row + FA__ROW_PLACE(first)) * stride + unit * 16;
 #pragma unroll
     for (int i = part * FA__COPIES / parts; i < (part + 1) * FA__COPIES / parts; i++) {
         int down = i / FA__ACROSS * FA__ROW_STEP, right = i % FA__ACROSS * FA__SIDE, at = i * 32 + lane;
         int row = FA__EVEN ? first + down : at / FA__UNITS * FA_WARPS + warp, to_unit = FA__EVEN ? unit + right : at % FA__UNITS;
-        const unsigned char *from = FA__EVEN ? column + down * stride + right * 16
-                                             : (const unsigned char *)source.data + (source.row + row) * stride + to_unit * 16;
+        int of = FA__EVEN && FA__APART ? FA__ROW_PLACE(first) + FA__ROW_PLACE(down) : FA__ROW_PLACE(row); /* the source's row */
+        const unsigned char *from = FA__EVEN && FA__APART ? column + FA__ROW_PLACE(down) * stride + right * 16
+                                                          : (const unsigned char *)source.data + (source.row + of) * stride + to_unit * 16;
         if (!FA__FULL && row >= FA_ROWS) continue;
-        int inside = (unsigned)(source.row + row) < (unsigned)source.rows && to_unit * 4 < cols;
+        int inside = (unsigned)(source.row + of) < (unsigned)source.rows && to_unit * 4 < cols;
         fa_sm80_copy16(to + (uint32_t)(row * FA__TILE(_PITCH) + to_unit * 16), from, inside ? fa__bytes_inside(to_unit * 16, cols * 4) : 0);
     }
 }
