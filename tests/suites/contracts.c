@@ -322,6 +322,16 @@ FA_SCORE_CHAIN(c_capping, fa_softcap, fa_alibi)
 #define FA_ARCH FA_CPU
 #include <fa/attention.h>
 
+/* One stage, which GPUs with little shared memory have: a bias of half types is then loaded in another way. */
+#define FA_NAME c_one_stage
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 64
+#define FA_MASK fa_causal
+#define FA_SCORE fa_bias
+#define FA_ARCH 80
+#define FA_STAGES 1
+#include <fa/attention.h>
+
 /* Tiles of 198 KB, which only some GPUs have room for. */
 #define FA_NAME c_large_tiles
 #define FA_DTYPE FA_BF16
@@ -356,6 +366,7 @@ static const instance window_key_bias = INSTANCE(c_window_key_bias, window, key_
 static const instance half_alibi = INSTANCE(c_half_alibi, full, alibi, FA_BF16, 64);
 #if defined(__CUDACC__)
 static const instance half_alibi_80 = INSTANCE(c_half_alibi_80, full, alibi, FA_BF16, 64);
+static const instance one_stage = INSTANCE(c_one_stage, causal, bias, FA_BF16, 64);
 static const instance large_tiles = INSTANCE(c_large_tiles, full, none, FA_BF16, 256);
 #endif
 static const instance causal_alibi = INSTANCE(c_causal_alibi, causal, alibi, FA_F16, 128);
@@ -1400,6 +1411,18 @@ static void determinism(const instance *of) {
     problem_delete(&p);
 }
 
+#if defined(__CUDACC__)
+/* Rows of a bias that can be loaded 16 bytes at a time, or cannot; whole tiles and others. */
+static void biases_in_one_stage(void) {
+    static const int keys[] = {1, 64, 136, 192, 200, 202, 333};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        shape s = shape_plain(2, 4, 2, keys[i] + 3 * (int)(i % 2), keys[i]);
+        double worst = 0;
+        tap_ok(check_shape(&one_stage, &s, &random_numbers, &worst), "a bias of half types where there is one stage, %d keys", keys[i]);
+    }
+}
+#endif
+
 /* The same of a sequence whose bias the copy engine can bring if it is alone, and the warps gather if it is not: what they put beside the queries
  * that there are must be the same, since a warp's rows are weighed anew together. One key outweighs the others: its product is -5, its bias 12.3. */
 static void bias_alone(const instance *of) {
@@ -1895,6 +1918,10 @@ static void numerics(void) {
     late_low_scores(&wide_bias);
     sunk_scores(&sunk);
     bias_alone(&wide_bias);
+#if defined(__CUDACC__)
+    biases_in_one_stage();
+    bias_alone(&one_stage);
+#endif
     documents_apart(&document);
     many_documents(&document, 2300);
     many_documents(&causal_document, 2300);

@@ -41,22 +41,25 @@
 #define FA__LITTLE_SHARED 0
 #endif
 
-/* Whether a bias of floats is loaded before the product: 1.03 to 1.5 times as fast. Registers are short for FA_F32 where there is little shared memory,
- * beyond 64; elsewhere from 105 to 128 under masks; and before sm_90 beyond 104, and under masks that read memory. */
-#define FA__ADDENDS_FIT \
-    (FA_DTYPE == FA_TF32 || FA__WIDEST <= 64 || (!FA__LITTLE_SHARED && (FA__WIDEST <= 104 || (!FA__BEFORE_90 && (FA__WIDEST > 128 || !FA__HAS_MASK)))))
-#if FA__PAIRS && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__ADDENDS_FIT && !(FA__BEFORE_90 && FA__MASK_READS)
-#define FA__ADDENDS_AHEAD 1
-#else
-#define FA__ADDENDS_AHEAD 0
-#endif
-
 /* Whether half types look at the maximum of a tile only after its exponentials, taking the tile in halves
  * (attention_loop.h). */
 #if FA__ARCH == 80 && FA__IS_HALF && FA__STAGES == 2 && FA_BLOCK_N % 32 == 0
 #define FA__AFTERWARDS 1
 #else
 #define FA__AFTERWARDS 0
+#endif
+
+/* Whether a bias is loaded before the product where nothing is deferred to the exponentials: 1.0 to 1.9 times as fast. Registers are short for FA_F32 where there is
+ * little shared memory, beyond 64; elsewhere from 105 to 128 under masks; and before sm_90 beyond 104. So they are for 32-bit types before sm_90 under masks that
+ * read memory. (Half types spill up to 160 bytes, and are faster for all that.) */
+#define FA__ADDENDS_FIT                                                                                                                          \
+    (FA__IS_HALF ||                                                                                                                               \
+     (!(FA__BEFORE_90 && FA__MASK_READS) &&                                                                                                       \
+      (FA_DTYPE == FA_TF32 || FA__WIDEST <= 64 || (!FA__LITTLE_SHARED && (FA__WIDEST <= 104 || (!FA__BEFORE_90 && (FA__WIDEST > 128 || !FA__HAS_MASK)))))))
+#if FA__ARCH == 80 && FA__SCORE_NEEDS == FA__NEED_BIAS && !FA__AFTERWARDS && FA__ADDENDS_FIT
+#define FA__ADDENDS_AHEAD 1
+#else
+#define FA__ADDENDS_AHEAD 0
 #endif
 
 /* In how many parts Q K^T is computed then. Two parts hide all exponentials, but read Q's fragments twice where these are not
