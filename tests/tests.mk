@@ -61,6 +61,10 @@ $(T)/hooks.list: $(T)/pairs
 	$(Q)$< hooks > $@
 $(T)/forward_hooks.c: $(T)/hooks.list
 	$(Q)$(T)/pairs emit $< 0 1 > $@
+# Half types, of all kinds of tiles that GPUs with 99 KB of shared memory have for them.
+$(T)/forward_scarce.c: $(T)/pairs
+	$(Q)printf 'PAIR(%s)\n' '0, window, bias, BF16, 48, 48' '1, causal, softcap, F16, 80, 80' '2, document, none, BF16, 112, 112' '3, span, alibi, F16, 160, 160' > $(T)/scarce.list
+	$(Q)$< emit $(T)/scarce.list 0 1 > $@
 $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 	$(Q)$< emit tests/pairs.h $(patsubst 0%,%,$*) $(words $(test_chunks)) > $@
 
@@ -181,7 +185,7 @@ $(T)/amx_nothing:
 ifeq ($(origin CXX),default)
 CXX          := $(or $(notdir $(firstword $(shell command -v g++) $(shell command -v c++) $(shell command -v clang++))),g++)
 endif
-# Code for sm_80, and of some instances for sm_90a, whose instruction layer is in C++.
+# Code for sm_80, and of some instances for sm_89 and sm_90a, whose instruction layer is in C++.
 have_cxx     := $(if $(CXX),$(shell command -v $(CXX) >/dev/null 2>&1 && echo 1))
 # Of the two slowest programs one runs on either, by the seed; and kernels of rows on one of them, where cores are few only the slowest or the others.
 both_slow     = contracts forward_hooks
@@ -193,10 +197,11 @@ simulated_rows = $(if $(filter 1,$(FA_FULL))$(if $(few_cores),,all),$(row_suites
 rows_on       = $(if $(filter 1,$(FA_FULL)),full,$(shell echo $$(($(test_seed) / 2 % 2))))
 simulated     = primitives rows $(if $(filter 0 full,$(rows_on)),$(simulated_rows)) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
 simulated_90  = primitives rows $(if $(filter 1 full,$(rows_on)),$(simulated_rows)) order $(slow_90) $(filter-out $(both_slow),$(some_chunks))
-simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%),$(T)/simulated_nothing)
+simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%) $(T)/simulated89_forward_scarce,$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
 SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800
+SIMULATED_89  = $(subst =800,=890,$(SIMULATED))
 SIMULATED_90  = $(subst =800,=900,$(SIMULATED)) -D__CUDA_ARCH_FEAT_SM90_ALL
 simulated_tls := $(if $(have_cxx),$(shell $(CXX) -fno-extern-tls-init -x c++ -E /dev/null >/dev/null 2>&1 && echo -fno-extern-tls-init))
 simulator_headers := $(shell find tests/simulator -name '*.h')
@@ -223,6 +228,7 @@ $(T)/$1_%: $(T)/$1/%.o $(T)/$1/machine.o $(simulated_harness)
 	$(Q)$(CXX) $(CFLAGS) -o $$@ $$^ $(TEST_LIBS)
 endef
 $(eval $(call simulated_rules,simulated,,$(SIMULATED)))
+$(eval $(call simulated_rules,simulated89,-DMACHINE_MINOR=9,$(SIMULATED_89)))
 $(eval $(call simulated_rules,simulated90,-DMACHINE_MAJOR=9,$(SIMULATED_90)))
 $(T)/simulated_nothing:
 	@mkdir -p $(@D)

@@ -1,4 +1,4 @@
-/* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR: or 9.0) on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
+/* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR and MACHINE_MINOR: or 8.9, or 9.0) on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
  * instruction layer replaced (include/), and run here.
  *
  * A block's threads are fibers that give each other the turn where a warp or the block meets; the blocks of a cluster take turns, too, with shared
@@ -10,6 +10,9 @@
 
 #ifndef MACHINE_MAJOR
 #define MACHINE_MAJOR 8
+#endif
+#ifndef MACHINE_MINOR
+#define MACHINE_MINOR 0
 #endif
 
 #include <link.h>
@@ -35,7 +38,7 @@ enum {
     THREADS = 1024,
     STACK_BYTES = 256 * 1024,
     PAGE = 4096,
-    SHARED_OF_BLOCK = (MACHINE_MAJOR == 9 ? 227 : 163) * 1024,
+    SHARED_OF_BLOCK = (MACHINE_MAJOR == 9 ? 227 : MACHINE_MINOR ? 99 : 163) * 1024,
     SHARED_OF_PROCESSOR = SHARED_OF_BLOCK + 1024,
     PROCESSORS = 3,
     FENCE = 64, /* bytes behind a block's shared memory */
@@ -706,7 +709,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cu
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
     memset(attributes, 0, sizeof *attributes);
-    attributes->ptxVersion = attributes->binaryVersion = 10 * MACHINE_MAJOR;
+    attributes->ptxVersion = attributes->binaryVersion = 10 * MACHINE_MAJOR + MACHINE_MINOR;
     attributes->maxThreadsPerBlock = THREADS;
     return cudaSuccess;
 }
@@ -744,7 +747,7 @@ cudaError_t cudaGetDevice(int *device) {
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : says(cudaErrorInvalidDevice); }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
     memset(properties, 0, sizeof *properties);
-    properties->major = MACHINE_MAJOR;
+    properties->major = MACHINE_MAJOR, properties->minor = MACHINE_MINOR;
     properties->multiProcessorCount = PROCESSORS;
     properties->totalGlobalMem = (size_t)1 << 30;
     return cudaSuccess;
@@ -755,7 +758,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = SHARED_OF_PROCESSOR; break;
     case cudaDevAttrMultiProcessorCount: *value = PROCESSORS; break;
     case cudaDevAttrComputeCapabilityMajor: *value = MACHINE_MAJOR; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = MACHINE_MINOR; break;
     }
     return cudaSuccess;
 }

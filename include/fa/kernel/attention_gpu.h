@@ -45,21 +45,22 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
 #define FA__KEYLESS_THREADS 128
 
 #if FA__HAS_80
-#define FA__AMPLE 0
+#define FA__OTHER 0
 #define FA__VARIANT _sm80
 #include <fa/kernel/attention_gpu_80.h>
-#if FA__HAS_AMPLE
-#undef FA__AMPLE
-#define FA__AMPLE 1
-#define FA__VARIANT _sm80_ample
+#if FA__HAS_OTHER
+#undef FA__OTHER
+#define FA__OTHER 1
+#define FA__VARIANT _sm80_other
 #include <fa/kernel/attention_gpu_80.h>
 /* Function `call` of whichever of the two was compiled for this device. */
-#define FA__CHOOSE_80(call, ...) \
-    (fa__is_ample((const void *)FA__ATTN(_sm80_ample_kernel)) ? FA__ATTN(_sm80_ample##call)(__VA_ARGS__) : FA__ATTN(_sm80##call)(__VA_ARGS__))
+#define FA__CHOOSE_80(call, ...)                                                                                                                \
+    (FA__OTHER_FOR(fa__capability_of((const void *)FA__ATTN(_sm80_other_kernel))) ? FA__ATTN(_sm80_other##call)(__VA_ARGS__) \
+                                                                                  : FA__ATTN(_sm80##call)(__VA_ARGS__))
 #else
 #define FA__CHOOSE_80(call, ...) FA__ATTN(_sm80##call)(__VA_ARGS__)
 #endif
-#undef FA__AMPLE
+#undef FA__OTHER
 #endif
 
 #if FA__HAS_90
@@ -129,7 +130,7 @@ FA_API fa_status FA__ATTN(_forward)(const fa_attention_args *args, fa_stream str
     int usable = FA__ATTN(_sm90_usable)(&status);
     if (usable < 0) return status;
     if (usable) return FA__CHOOSE_90(_forward, args, stream);
-#elif FA__HAS_AMPLE
+#elif FA__HAS_OTHER
     FA__PARAMS p;
     const fa_status status = FA__ATTN(_sm80_plan)(args, &p, NULL); /* no device is needed to refuse them */
     if (status != FA_OK || p.items == 0) return status;
@@ -217,7 +218,8 @@ FA_API size_t FA__ATTN(_workspace)(const fa_attention_args *args) {
 #undef FA__LONG_FROM
 #undef FA__CHOOSE_90
 #undef FA__CHOOSE_80
-#undef FA__HAS_AMPLE
+#undef FA__HAS_OTHER
+#undef FA__OTHER_FOR
 #undef FA__SIZED
 #undef FA__FILL_90
 #undef FA__EMPTY_THREADS

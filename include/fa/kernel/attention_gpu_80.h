@@ -4,8 +4,9 @@
 #include <fa/kernel/attention_loop.h>
 FA__REQUIRE(sizeof(FA__LOOP(_shared)) <= 227 * 1024,
             "the tiles do not fit in 227 KB of shared memory: choose a smaller FA_BLOCK_N, FA_BLOCK_M or FA_STAGES");
+FA__REQUIRE(!FA__SCARCE || sizeof(FA__LOOP(_shared)) <= 99 * 1024, "the library's own tiles for GPUs with 99 KB of shared memory do not fit there");
 
-#if FA__FILL_90 || (FA__HAS_AMPLE && defined(__CUDA_ARCH__) && FA__AMPLE_SHARED(__CUDA_ARCH__ / 10) != FA__AMPLE)
+#if FA__FILL_90 || (FA__HAS_OTHER && defined(__CUDA_ARCH__) && FA__OTHER_FOR(__CUDA_ARCH__ / 10) != FA__OTHER)
 static __global__ void __launch_bounds__(FA__EMPTY_THREADS) FA__LOOP(_kernel)(const __grid_constant__ FA__PARAMS p) {
     (void)p;
 }
@@ -16,9 +17,12 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 }
 #endif
 
-/* Where there is little shared memory: with one stage. Of the other tiles, which are not chosen there, only for fa__launch()'s message. */
+/* Where there is little shared memory: with one stage. Of tiles that are not chosen there only for fa__launch()'s message; those that are for it have as many as
+ * they say. */
 #if FA__AMPLE
 enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
+#elif FA__SCARCE
+enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) };
 #else
 enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes) };
 #endif

@@ -31,9 +31,9 @@
 #define FA__EARLY_Q 0
 #endif
 
-/* GPUs with 99 KB of shared memory per block (sm_86, sm_89, sm_120), and sm_87, get one stage: kernel and host decide alike
+/* GPUs with 99 KB of shared memory per block (sm_86, sm_89, sm_120), and sm_87, get one stage, unless tiles are made for them: kernel and host decide alike
  * (FA__SMALL_SHARED, fa__compiled_for()). */
-#if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10)
+#if defined(__CUDA_ARCH__) && FA__SMALL_SHARED(__CUDA_ARCH__ / 10) && !FA__SCARCE
 #define FA__STAGES 1
 #define FA__LITTLE_SHARED 1
 #else

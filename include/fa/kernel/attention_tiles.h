@@ -34,14 +34,19 @@
 #define FA__WIDEST FA_HEAD_DIM_V
 #endif
 
-/* Whether the schedule for every GPU has other tiles, FA__AMPLE ones, for those with 227 KB of shared memory, in a kernel of their own. */
-#if FA__ARCH == 80 && !defined(FA__HAS_AMPLE)
-#if !FA__IS_HALF && FA__WIDEST > 64 && (FA_DTYPE == FA_TF32 || FA__WIDEST <= 96 || FA__WIDEST > 128) && !FA__SIZED
-#define FA__HAS_AMPLE 1
+/* Whether the schedule for every GPU has other tiles in a kernel of their own, for which GPUs (FA__OTHER_FOR), and whether these are theirs (FA__OTHER): for 32-bit
+ * types, those with 227 KB of shared memory (FA__AMPLE); for half types, those with 99 KB (FA__SCARCE). */
+#if FA__ARCH == 80 && !defined(FA__HAS_OTHER)
+#if !FA__SIZED && (FA__IS_HALF ? FA__WIDEST <= 112 || (FA__WIDEST > 128 && FA__WIDEST <= 224) \
+                               : FA__WIDEST > 64 && (FA_DTYPE == FA_TF32 || FA__WIDEST <= 96 || FA__WIDEST > 128))
+#define FA__HAS_OTHER 1
 #else
-#define FA__HAS_AMPLE 0
+#define FA__HAS_OTHER 0
 #endif
+#define FA__OTHER_FOR(capability) (FA__IS_HALF ? FA__SMALL_SHARED(capability) : FA__AMPLE_SHARED(capability))
 #endif
+#define FA__AMPLE (FA__ARCH == 80 && FA__OTHER && !FA__IS_HALF)
+#define FA__SCARCE (FA__ARCH == 80 && FA__OTHER && FA__IS_HALF)
 
 /* Compiled for a GPU before sm_90, where the same instructions leave the compiler fewer registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -153,6 +158,11 @@
 #define FA__TABLE_STAGES 2
 #endif
 #define FA__TABLE_WARPS (FA__TABLE_TEAMS * FA__TABLE_M / 16)
+#elif FA__SCARCE /* two thread blocks in 99 KB, with two stages if these fit, too; beyond 128 one of eight warps. Measured where no more than 99 KB could be had */
+#define FA__TABLE_M 128
+#define FA__TABLE_N (FA__WIDEST <= 48 ? 64 : 32)
+#define FA__TABLE_WARPS (FA__WIDEST <= 128 ? 4 : 8)
+#define FA__TABLE_STAGES (FA__WIDEST <= 80 ? 2 : 1)
 #elif FA__IS_HALF
 #if FA__WIDEST <= 128 /* 32 rows a warp */
 #define FA__TABLE_M 128

@@ -9,6 +9,8 @@
 #undef FA__BIAS_TILES
 #undef FA__HOOKED
 #undef FA__WIDEST
+#undef FA__AMPLE
+#undef FA__SCARCE
 #undef FA__BEFORE_90
 #undef FA__TABLE_M
 #undef FA__TABLE_N

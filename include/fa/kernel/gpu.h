@@ -104,10 +104,10 @@ FA__CALLED cudaError_t fa__compiled_for(const void *kernel, int *capability) {
     *capability = error == cudaSuccess ? compiled.ptxVersion : 0;
     return error;
 }
-/* Whether a kernel was compiled for a GPU that has much shared memory, if there is a device to tell. */
-FA__CALLED int fa__is_ample(const void *kernel) {
+/* The same, or 0 if there is no device to tell. */
+FA__CALLED int fa__capability_of(const void *kernel) {
     int capability;
-    return fa__compiled_for(kernel, &capability) == cudaSuccess && FA__AMPLE_SHARED(capability);
+    return fa__compiled_for(kernel, &capability) == cudaSuccess ? capability : 0;
 }
 
 /* The shape of a launch, in clusters of `clustered` blocks, and room for its attribute. */
