@@ -6,7 +6,7 @@
 #endif
 
 /* A thread's columns are col(thread, 0) + col_offset(c), offsets known to the compiler. */
-#if defined(FA__PERMUTED_KEYS) /* as the rows of B are (tile.h) */
+#if defined(FA__PERMUTED_KEYS) /* as the rows of B are (layout.h) */
 FA__FN int FA__MMA(_col_offset)(int c) { return c / 8 * 32 + c % 8; }
 FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 8 + FA__MMA(_col_offset)(c); }
 #else
