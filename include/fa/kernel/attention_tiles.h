@@ -35,15 +35,18 @@
 #endif
 
 /* Whether the schedule for every GPU has other tiles in a kernel of their own, for which GPUs (FA__OTHER_FOR), and whether these are theirs (FA__OTHER): for 32-bit
- * types, those with 227 KB of shared memory (FA__AMPLE); for half types, those with 99 KB (FA__SCARCE). */
+ * types, those with 227 KB of shared memory (FA__AMPLE); for half types, those with 99 KB (FA__SCARCE). Where none of these is a target it would only take time to compile. */
 #if FA__ARCH == 80 && !defined(FA__HAS_OTHER)
-#if !FA__SIZED && (FA__IS_HALF ? FA__WIDEST <= 112 || (FA__WIDEST > 128 && FA__WIDEST <= 224) \
-                               : FA__WIDEST > 64 && (FA_DTYPE == FA_TF32 || FA__WIDEST <= 96 || FA__WIDEST > 128))
+#define FA__OTHER_FOR(capability) (FA__IS_HALF ? FA__SMALL_SHARED(capability) : FA__AMPLE_SHARED(capability))
+#define FA__OTHER_TARGET(target) FA__OTHER_FOR((target) / 10)
+#if !FA__SIZED && FA__ANY_TARGET(FA__OTHER_TARGET, 1) &&                            \
+    (FA__IS_HALF ? FA__WIDEST <= 112 || (FA__WIDEST > 128 && FA__WIDEST <= 224) \
+                 : FA__WIDEST > 64 && (FA_DTYPE == FA_TF32 || FA__WIDEST <= 96 || FA__WIDEST > 128))
 #define FA__HAS_OTHER 1
 #else
 #define FA__HAS_OTHER 0
 #endif
-#define FA__OTHER_FOR(capability) (FA__IS_HALF ? FA__SMALL_SHARED(capability) : FA__AMPLE_SHARED(capability))
+#undef FA__OTHER_TARGET
 #endif
 #define FA__AMPLE (FA__ARCH == 80 && FA__OTHER && !FA__IS_HALF)
 #define FA__SCARCE (FA__ARCH == 80 && FA__OTHER && FA__IS_HALF)
