@@ -17,14 +17,11 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 }
 #endif
 
-/* Where there is little shared memory: with one stage. Of tiles that are not chosen there only for fa__launch()'s message; those that are for it have as many as
- * they say. */
+/* Where there is little shared memory: with one stage, unless tiles are made for that. Of those that are not chosen there only for fa__launch()'s message. */
 #if FA__AMPLE
 enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
-#elif FA__SCARCE
-enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) };
 #else
-enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA_STAGES - 1) * FA__LOOP(_stage_bytes) };
+enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA__SCARCE ? 0 : FA_STAGES - 1) * FA__LOOP(_stage_bytes) };
 #endif
 
 FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {

@@ -115,8 +115,8 @@ FA__CALLED void FA__ATTN(__order)(FA__PARAMS *p) {
     int64_t fit = FA__SECTION_BYTES / bytes * (p->sequences_first ? 1 : a->heads / a->heads_kv);
     fit = fit < 1 ? 1 : fit > heads ? heads : fit;
     int passes = FA__PASSES;
-    if (!FA__HAS_MASK && p->sequences_first) fit = fa__min((int)fit, a->batch), passes = 1;
-    else if (!FA__HAS_MASK && (a->bias_stride_head != 0 || !FA__ATTN(__large_bias)(a, 1))) fit = passes = 1; /* head by head */
+    const int all_share = a->bias_stride_head == 0 && FA__ATTN(__large_bias)(a, 1);
+    if (!FA__HAS_MASK && !all_share) fit = fa__min((int)fit, p->sequences_first ? a->batch : 1), passes = 1; /* head by head */
     int64_t sections = (heads + fit - 1) / fit, section = (heads + sections - 1) / sections; /* of equal size */
     p->section = (int)section;
     p->pass_blocks = (int)((blocks + passes - 1) / passes);

@@ -48,6 +48,18 @@ FA__FN uint32_t FA__MMA(_b_address)(const void *b_tile, int thread) {
     return b + (uint32_t)((row + upper * 8) * FA__MMA(_B_PITCH) + right * 16);
 }
 
+/* A thread's columns are col(thread, 0) + col_offset(c), offsets known to the compiler: runs of two neighbours, or of eight where the rows of B are in another
+ * order (layout.h). Pairs of V and tf32 have others. */
+#if defined(FA__PAIRED) ? FA_B == FA_OPERAND_B : FA__IS_HALF
+#if defined(FA__PERMUTED_KEYS)
+enum { FA__MMA(_RUN) = 8 };
+#else
+enum { FA__MMA(_RUN) = 2 };
+#endif
+FA__FN int FA__MMA(_col_offset)(int c) { return c / FA__MMA(_RUN) * (4 * FA__MMA(_RUN)) + c % FA__MMA(_RUN); }
+FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * FA__MMA(_RUN) + FA__MMA(_col_offset)(c); }
+#endif
+
 #if defined(FA__PAIRED)
 #include <fa/arch/sm80/mma_pairs.h>
 #elif FA__IS_HALF

@@ -5,15 +5,6 @@
 #define FA__HALF(name) fa_sm80_##name##_bf16
 #endif
 
-/* A thread's columns are col(thread, 0) + col_offset(c), offsets known to the compiler. */
-#if defined(FA__PERMUTED_KEYS) /* as the rows of B are (layout.h) */
-FA__FN int FA__MMA(_col_offset)(int c) { return c / 8 * 32 + c % 8; }
-FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 8 + FA__MMA(_col_offset)(c); }
-#else
-FA__FN int FA__MMA(_col_offset)(int c) { return c / 2 * 8 + c % 2; }
-FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 2 + FA__MMA(_col_offset)(c); }
-#endif
-
 /* A fragments: for each block of 16 rows and step of 16 in K, four registers. */
 typedef struct FA__MMA(_a) {
     uint32_t x[FA__MMA(_BLOCKS) * (FA__MMA(_K) / 16) * 4];

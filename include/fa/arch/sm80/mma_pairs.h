@@ -12,14 +12,8 @@
 #define FA__SPLIT (FA_DTYPE == FA_F32)
 #define FA__CHAIN (FA__SPLIT ? 2 : FA_A == FA_FRAGMENT ? FA__MMA(_K) / 16 : 1)
 
-/* A thread's columns are col(thread, 0) + col_offset(c); those of O as tile_pairs.h leaves V's. */
-#if FA_B == FA_OPERAND_B && defined(FA__PERMUTED_KEYS) /* as the rows of B are (layout.h) */
-FA__FN int FA__MMA(_col_offset)(int c) { return c / 8 * 32 + c % 8; }
-FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 8 + FA__MMA(_col_offset)(c); }
-#elif FA_B == FA_OPERAND_B
-FA__FN int FA__MMA(_col_offset)(int c) { return c / 2 * 8 + c % 2; }
-FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * 2 + FA__MMA(_col_offset)(c); }
-#else
+/* A thread's columns of O, as tile_pairs.h leaves V's. */
+#if FA_B == FA_OPERAND_BT
 FA__FN int FA__MMA(_col_offset)(int c) { return c / 2 * 4 + c % 2; }
 FA__FN int FA__MMA(_col)(int thread, int c) {
     int pair = thread % 4;
