@@ -419,12 +419,13 @@ void machine_send(uint32_t to, float x, uint32_t barrier, int to_block) {
 struct tensor_map {
     char *address;
     uint64_t size[4], stride[3]; /* elements; bytes */
-    uint32_t rows;               /* of a box, of 64 elements each */
+    uint32_t rows;               /* of a box, 128 bytes from each other, */
+    int cols;                    /* and their elements, up to 64 */
 };
 static int encode_tiled(void *map, int, uint32_t rank, void *address, const uint64_t *size, const uint64_t *stride, const uint32_t *box, const uint32_t *step,
                         int interleave, int swizzle, int, int outside) {
-    tensor_map m = {(char *)address, {}, {}, box[1]};
-    if (rank != 4 || (uintptr_t)address % 16 || box[0] != 64 || box[1] < 1 || box[1] > 256 || box[2] != 1 || box[3] != 1 || interleave || swizzle != 3 || outside) return 1;
+    tensor_map m = {(char *)address, {}, {}, box[1], (int)box[0]};
+    if (rank != 4 || (uintptr_t)address % 16 || box[0] < 8 || box[0] > 64 || box[0] % 8 || box[1] < 1 || box[1] > 256 || box[2] != 1 || box[3] != 1 || interleave || swizzle != 3 || outside) return 1;
     for (int i = 0; i < 4; i++) {
         if (!size[i] || size[i] > (uint64_t)1 << 32 || step[i] != 1) return 1;
         m.size[i] = size[i];
@@ -455,11 +456,11 @@ void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, in
         static const uint16_t zero = 0;
         mbarrier *b = mbarrier_at(barrier);
         for (uint32_t row = 0; row < m.rows; row++)
-            for (int col = 0; col < 64; col++) {
+            for (int col = 0; col < m.cols; col++) {
                 const char *from = box_element(&m, (int64_t)c0 + col, (int64_t)c1 + row, c2, c3);
                 memcpy(box_place(box, row, col), from ? (const void *)from : &zero, 2);
             }
-        b->bytes -= (int32_t)m.rows * BOX_BYTES;
+        b->bytes -= (int32_t)m.rows * m.cols * 2;
         machine_must(b->bytes >= 0, "more bytes at an mbarrier than were expected");
         mbarrier_ends(b);
     };
@@ -481,7 +482,7 @@ void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, i
         machine_must(w->at < from || w->at >= from + m.rows * BOX_BYTES, "a box is stored that was written without a fence");
     current->stores.push_back([=] {
         for (uint32_t row = 0; row < m.rows; row++)
-            for (int col = 0; col < 64; col++) {
+            for (int col = 0; col < m.cols; col++) {
                 char *to = box_element(&m, (int64_t)c0 + col, (int64_t)c1 + row, c2, c3);
                 if (to) memcpy(to, box_place(box, row, col), 2);
             }

@@ -7,7 +7,8 @@
 enum { /* in the layout of tiles (arch/sm90/layout.h) */
     FA__LOOP(_bias_panels) = FA__SM90_PANELS(FA_BLOCK_N),
     FA__LOOP(_bias_panel_bytes) = FA_BLOCK_M * FA__SM90_ROW_BYTES,
-    FA__LOOP(_bias_tile_BYTES) = FA__LOOP(_bias_panels) * FA__LOOP(_bias_panel_bytes),
+    FA__LOOP(_bias_room) = FA__LOOP(_bias_panels) * FA__LOOP(_bias_panel_bytes),
+    FA__LOOP(_bias_tile_BYTES) = FA__LOOP(_bias_room) - FA_BLOCK_M * (FA__SM90_PANEL - FA__SM90_LAST(FA_BLOCK_N)) * 2, /* what the copy engine brings */
 };
 
 /* Whether the copy engine can bring it. */
@@ -19,14 +20,15 @@ FA__CALLED int FA__LOOP(_bias_mappable)(const FA__PARAMS *p) {
 FA__CALLED fa_status FA__LOOP(_bias_map)(fa_tensor_map *map, const FA__PARAMS *p) {
     const fa_attention_args *a = &p->args;
     const fa_tensor bias = {(void *)(uintptr_t)a->bias, a->bias_stride_batch, a->bias_stride_head, a->bias_stride_query};
-    return fa__tensor_map(FA__STR(FA__ATTN()) ": bias", map, FA_DTYPE, bias, a->batch, a->heads, a->seqlen_q, a->seqlen_k, FA_BLOCK_M);
+    return fa__tensor_map(FA__STR(FA__ATTN()) ": bias", map, FA_DTYPE, bias, a->batch, a->heads, a->seqlen_q, a->seqlen_k, FA_BLOCK_M, FA_BLOCK_N);
 }
 
 /* Starts the copy of a tile, with zeros for queries and keys that do not exist. One thread calls. */
 FA__FN void FA__LOOP(_bias_load)(void *tile, const fa_tensor_map *map, int key0, int query, int head, int batch, uint32_t barrier) {
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_bias_panels); i++)
-        fa_sm90_load_box(fa_sm90_shared_address(tile) + (uint32_t)(i * FA__LOOP(_bias_panel_bytes)), map, barrier, key0 + i * FA__SM90_PANEL, query,
+        fa_sm90_load_box(fa_sm90_shared_address(tile) + (uint32_t)(i * FA__LOOP(_bias_panel_bytes)),
+                         map + (FA__SM90_MAPS(FA_BLOCK_N) > 1 && i == FA__LOOP(_bias_panels) - 1), barrier, key0 + i * FA__SM90_PANEL, query,
                          head, batch);
 }
 

@@ -74,13 +74,13 @@ FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream
         return fa__launch(FA__STR(FA__ATTN()), (const void *)FA__ATTN(__keyless_kernel), launch.p.items, FA__KEYLESS_THREADS, 0, 0, &launch.p,
                           stream);
     if ((status = FA__LOOP(_mappable)(&launch.p)) != FA_OK) return status; /* the error of making a map cannot say which tensor it is about */
-    if ((status = FA__LOOP(_qtile_map)(&launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
-    if ((status = FA__LOOP(_otile_map)(&launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
-    if ((status = FA__LOOP(_ktile_map)(&launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
-    if ((status = FA__LOOP(_vtile_map)(&launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+    if ((status = FA__LOOP(_qtile_map)(launch.q, a->q, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
+    if ((status = FA__LOOP(_otile_map)(launch.o, a->o, a->batch, a->heads, a->seqlen_q)) != FA_OK) return status;
+    if ((status = FA__LOOP(_ktile_map)(launch.k, a->k, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
+    if ((status = FA__LOOP(_vtile_map)(launch.v, a->v, a->batch, a->heads_kv, a->seqlen_k)) != FA_OK) return status;
 #if FA__BIAS_TILES
     launch.bias_comes = FA__LOOP(_bias_mappable)(&launch.p);
-    if (launch.bias_comes && (status = FA__LOOP(_bias_map)(&launch.bias, &launch.p)) != FA_OK) return status;
+    if (launch.bias_comes && (status = FA__LOOP(_bias_map)(launch.bias, &launch.p)) != FA_OK) return status;
 #endif
     const uint32_t blocks = FA__LOOP(_blocks_of)(&launch.p, &status), teams = FA__TEAMS * blocks;
     if (status != FA_OK) return status;

@@ -21,7 +21,7 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
         FA__LOOP(_wait_empty)(shared->of_q[group], to);
         FA__LOOP(_together)();
         FA__LOOP(_pair) *of = &shared->of_q[group][to.slot];
-        FA__LOOP(_qtile_source) from = {&launch->q, block.query + group * 64, block.head, block.batch};
+        FA__LOOP(_qtile_source) from = {launch->q, block.query + group * 64, block.head, block.batch};
         if (lane != 0) continue;
         if (block.batch >= 0) FA__BRING(of, _qtile_BYTES, FA__LOOP(_qtile_load)(&shared->q[group][to.slot], from, full));
         else FA__LOOP(_fill)(shared->of_q[group], to.slot);
@@ -41,11 +41,11 @@ FA__FN void FA__LOOP(_bring_k)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     fa_sm90_proxy_fence();
     fa_sm90_warp_barrier();
 #endif
-    FA__LOOP(_ktile_source) from = {&launch->k, key, block.head_kv, block.batch};
+    FA__LOOP(_ktile_source) from = {launch->k, key, block.head_kv, block.batch};
     if (lane == 0) FA__BRING(&shared->of_k[to.slot], _ktile_BYTES, FA__LOOP(_ktile_load)(&shared->k[to.slot], from, full));
 }
 FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int key, FA__LOOP(_place) to, int lane) {
-    FA__LOOP(_vtile_source) from = {&launch->v, key, block.head_kv, block.batch};
+    FA__LOOP(_vtile_source) from = {launch->v, key, block.head_kv, block.batch};
     if (lane == 0) FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
 }
 
@@ -84,7 +84,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
             const FA__LOOP(_place) to = FA__LOOP(_place_of)(number, FA__LOOP(_bias_stages));
             FA__LOOP(_wait_empty)(shared->of_bias, to);
             FA__BRING(&shared->of_bias[to.slot], _bias_tile_BYTES,
-                      FA__LOOP(_bias_load)(shared->bias[to.slot], &launch->bias, FA__LOOP(_first_key)(word), block.query, block.head, block.batch, full));
+                      FA__LOOP(_bias_load)(shared->bias[to.slot], launch->bias, FA__LOOP(_first_key)(word), block.query, block.head, block.batch, full));
         }
 #endif
     }

@@ -24,7 +24,7 @@ FA__FN void FA__LOOP(_send_blocks)(const FA__LOOP(_launch) * launch, FA__LOOP(_s
             if (block.batch < 0) return;
             const int query = block.query + group * 64;
             fa_sm90_proxy_fence();
-            FA__LOOP(_otile_source) to = {&launch->o, query, block.head, block.batch};
+            FA__LOOP(_otile_source) to = {launch->o, query, block.head, block.batch};
             FA__LOOP(_otile_send_panel)(FA__LOOP(_room_of)(shared, group) + at.slot * FA__LOOP(_otile_PANEL_BYTES), to, panel, lane == 0);
             FA__LOOP(_otile_send)();
             if (panel == 0) FA__LOOP(_send_lse)(launch, shared->lse[group], block, query, lane);

@@ -88,25 +88,20 @@
 #define FA__TABLE_TEAMS 1
 #endif
 /* From 72 to 104 there is room for a third warpgroup beside an O of that size if a tile has fewer keys: 10 to 13 % faster with many keys, 4 to 7 % slower with
- * few. It also has a tile brought for more queries. Where the last 16 bytes of a row begin a unit of 32, the copy engine is what binds, and this is
- * up to 1.35 times as fast, whatever the number of keys. A causal mask or a prefix wants more of them, since 192 rows waste much of a short diagonal; a window
- * gains only in the latter case (if there is no hook), documents in none, and a bias in tiles, which has to be brought for more queries, too, loses a third. A soft cap's polynomial needs
- * registers, and gains only from 88 on in the latter case. */
-#define FA__TABLE_BOUND_BY_COPIES (FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0)
-#define FA__TABLE_THIRD                                                                                                               \
-    (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__BIAS_TILES && (!FA__SOFT_CAP || (FA__TABLE_BOUND_BY_COPIES && FA__WIDEST > 80)) &&  \
-     (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_IS_PREFIX ||                                                                 \
-      (FA__MASK_IS_BAND && FA__TABLE_BOUND_BY_COPIES && !FA__HAS_SCORE && !FA__COLUMNS)))
+ * few. A causal mask or a prefix wants more of them, since 192 rows waste much of a short diagonal; windows and documents gain nothing, a bias in tiles, which has
+ * to be brought for more queries, loses a third, and a soft cap's polynomial needs registers. A tile is also brought for more queries: where every other row begins
+ * inside a unit of 32 bytes, of which the L2 cache then delivers more, it pays with fewer keys, if there is no hook on scores, or none but a bias of keys. */
+#define FA__TABLE_THIRD \
+    (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__BIAS_TILES && !FA__SOFT_CAP && (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_IS_PREFIX))
+#define FA__TABLE_SOONER ((FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0) && !FA__HAS_SCORE && FA__COLUMNS != FA__NEED_ALIBI)
 /* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
 #if !FA__LONG
-#if FA__SIZED || (FA__WIDEST > 64 && (!FA__TABLE_THIRD || (FA__TABLE_BOUND_BY_COPIES && !FA__HAS_MASK)))
+#if FA__SIZED || (FA__WIDEST > 64 && (!FA__TABLE_THIRD || (FA__TABLE_SOONER && !FA__HAS_MASK)))
 #define FA__LONG_FROM 0
-#elif FA__WIDEST > 64 && FA__MASK_IS_BAND > 1
-#define FA__LONG_FROM 1056 /* that a query sees: more than a causal mask's of 1,024, fewer than a window's of 1,024 and a tile's */
-#elif FA__WIDEST > 64 && FA__HAS_MASK && FA__TABLE_BOUND_BY_COPIES
+#elif FA__WIDEST > 64 && FA__HAS_MASK && FA__TABLE_SOONER
 #define FA__LONG_FROM 2048
 #elif FA__WIDEST > 64 && FA__HAS_MASK
-#define FA__LONG_FROM 4096
+#define FA__LONG_FROM 3072
 #elif FA__WIDEST <= 64 && (FA__HAS_MASK ? FA__MASK_READS || (FA__BIAS_TILES && FA_HEAD_DIM_V <= 56) : FA__TABLE_TEAMS == 1)
 #define FA__LONG_FROM 0
 #elif !FA__HAS_MASK
@@ -133,10 +128,10 @@
 #define FA__TABLE_N 128
 #endif
 #define FA__TABLE_STAGES 2
-#elif FA__TABLE_THIRD && (FA__LONG || (FA__TABLE_BOUND_BY_COPIES && !FA__HAS_MASK))
+#elif FA__TABLE_THIRD && (FA__LONG || (FA__TABLE_SOONER && !FA__HAS_MASK))
 #define FA__TABLE_M 192
 #if FA__HOOKED
-#define FA__TABLE_N (FA__WIDEST <= 72 ? 112 : FA__WIDEST <= (FA__SOFT_CAP ? 88 : 96) ? 96 : 80)
+#define FA__TABLE_N (FA__WIDEST <= 72 ? 112 : FA__WIDEST <= 96 ? 96 : 80)
 #elif FA__COLUMNS == FA__NEED_ALIBI /* more keys spill */
 #define FA__TABLE_N (FA__WIDEST <= 88 ? 112 : 96)
 #else

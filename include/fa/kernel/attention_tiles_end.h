@@ -19,7 +19,7 @@
 #undef FA__TABLE_STAGES
 #undef FA__TABLE_TEAMS
 #undef FA__TABLE_THIRD
-#undef FA__TABLE_BOUND_BY_COPIES
+#undef FA__TABLE_SOONER
 #undef FA__RESIDENT
 #undef FA__TEAMS
 #undef FA__WARP_ROWS

@@ -17,6 +17,7 @@
 
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
+#define FA__EXACT /* to tiles (arch/sm90/tile.h) */
 
 #include <fa/kernel/attention_warpgroups_choices.h>
 
@@ -26,6 +27,7 @@
 #undef FA_WARPS
 #define FA_WARPS 4
 #include <fa/kernel/attention_parts.h>
+#undef FA__EXACT
 #include <fa/kernel/attention_scores.h>
 #if FA__BIAS_TILES
 #include <fa/kernel/attention_bias_tiles.h>
@@ -39,9 +41,9 @@
 
 /* What a launch is given: parameters, maps of the tensors, and the order. */
 typedef struct FA__LOOP(_launch) {
-    fa_tensor_map q, k, v, o;
+    fa_tensor_map q[FA__LOOP(_qtile_MAPS)], k[FA__LOOP(_ktile_MAPS)], v[FA__LOOP(_vtile_MAPS)], o[FA__LOOP(_otile_MAPS)];
 #if FA__BIAS_TILES
-    fa_tensor_map bias;
+    fa_tensor_map bias[FA__SM90_MAPS(FA_BLOCK_N)];
     int bias_comes; /* by the copy engine */
 #endif
     FA__PARAMS p;
@@ -349,7 +351,7 @@ FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
 FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int thread, int team, int group) {
     FA__LOOP(_consumer) own, *c = &own;
     c->p = &launch->p;
-    c->to = &launch->o;
+    c->to = launch->o;
     c->shared = shared;
     c->thread = thread;
     c->group = group;

@@ -23,18 +23,26 @@ FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
 #endif
 }
 
+/* Zeroes what the copy engine leaves of Q's and K's rows, by all threads. */
+FA__FN void FA__LOOP(_clear)(FA__LOOP(_shared) * shared, int thread) {
+    for (int i = 0; i < FA__LOOP(_groups); i++)
+        for (int j = 0; j < FA__LOOP(_q_stages); j++) FA__LOOP(_qtile_clear)(&shared->q[i][j], thread, FA__LOOP(_threads));
+    for (int i = 0; i < FA_STAGES; i++) FA__LOOP(_ktile_clear)(&shared->k[i], thread, FA__LOOP(_threads));
+}
+
 /* The number of a thread block's team among all. Two of one thread block are far apart, so that they seldom both have long blocks. */
 FA__FN uint32_t FA__LOOP(_number)(int team) { return (uint32_t)team * gridDim.x + blockIdx.x; }
 
 FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {
     const int thread = (int)threadIdx.x, warpgroup = fa_sm90_uniform(thread / 128);
     if (thread == 0) {
-        fa_sm90_prefetch_map(&launch->q);
-        fa_sm90_prefetch_map(&launch->k);
-        fa_sm90_prefetch_map(&launch->v);
+        FA__LOOP(_qtile_prefetch_maps)(launch->q);
+        FA__LOOP(_ktile_prefetch_maps)(launch->k);
+        FA__LOOP(_vtile_prefetch_maps)(launch->v);
         for (int team = 0; team < FA__TEAMS; team++) FA__LOOP(_init)(&shared[team]);
         fa_sm90_mbarrier_fence();
     }
+    for (int team = 0; team < FA__TEAMS; team++) FA__LOOP(_clear)(&shared[team], thread);
 #if FA__COLUMNS
     for (int team = 0; team < FA__TEAMS; team++) FA__LOOP(_constant_rows)(shared[team].rows);
 #endif

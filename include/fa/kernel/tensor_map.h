@@ -6,6 +6,7 @@
 #define FA_KERNEL_TENSOR_MAP_H
 
 #include <fa/kernel/gpu.h>
+#include <fa/arch/sm90/layout.h>
 
 /** A tensor map: made on the host by NAME_map() of a tile with FA_LOADER FA_TMA, passed to a kernel as a
  *  `const __grid_constant__` parameter (or a part of one). Opaque; the size and alignment of a CUtensorMap. */
@@ -40,13 +41,15 @@ FA__CALLED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch,
     return FA_OK;
 }
 
-/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for boxes of `box_rows` rows by 64 columns in
- * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. Promotion is how much the L2 cache is asked for at a time: with
- * 256 bytes, rows whose last 16 begin a unit of 32 are 0.85 to 0.98 times as fast, and others as fast (H200). The driver's function is found through the
+/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for tiles of `box_rows` rows by `box_cols` columns, in boxes of 64 columns in
+ * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. Where the last 64 columns are fewer, they have a map of their own, the
+ * second one, or the first if there are no others: in shared memory, rows of a narrower box are 128 bytes apart, too, and what is between them stays as
+ * it is (CUDA C++ Programming Guide, "Tensor Memory Access": the swizzle's width is what rows take). Promotion is how much the L2 cache is asked for at a time: with
+ * 256 bytes, rows whose last 16 begin a unit of 32 are 0.94 to 0.99 times as fast, and others as fast (H200). The driver's function is found through the
  * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
  * cuTensorMapEncodeTiled). */
 FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
-                                                 int batch, int heads, int seqlen, int cols, int box_rows) {
+                                                 int batch, int heads, int seqlen, int cols, int box_rows, int box_cols) {
     enum {
         FA__FLOAT16 = 6,
         FA__BFLOAT16 = 9,
@@ -68,12 +71,15 @@ FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dt
     uint64_t size[4] = {(uint64_t)cols, (uint64_t)seqlen, (uint64_t)heads, (uint64_t)batch};
     uint64_t stride[3] = {(uint64_t)tensor.stride_seq * 2, (uint64_t)tensor.stride_head * 2,
                           (uint64_t)tensor.stride_batch * 2};
-    uint32_t box[4] = {64, (uint32_t)box_rows, 1, 1}, element_stride[4] = {1, 1, 1, 1};
+    uint32_t box[4] = {FA__SM90_PANEL, (uint32_t)box_rows, 1, 1}, element_stride[4] = {1, 1, 1, 1};
     for (int i = 0; i < 3; i++)
         if (size[i + 1] == 1) stride[i] = ((uint64_t)cols * 2 + 15) / 16 * 16;
-    int result =
-        ((encode_tiled)entry)(map, dtype == FA_F16 ? FA__FLOAT16 : FA__BFLOAT16, 4, tensor.data, size, stride, box,
-                              element_stride, FA__INTERLEAVE_NONE, FA__SWIZZLE_128B, FA__L2_PROMOTION_128B, FA__OUTSIDE_IS_ZERO);
+    int result = 0;
+    for (int i = 0; result == 0 && i < FA__SM90_MAPS(box_cols); i++) {
+        if (i == FA__SM90_MAPS(box_cols) - 1) box[0] = (uint32_t)FA__SM90_LAST(box_cols);
+        result = ((encode_tiled)entry)(map + i, dtype == FA_F16 ? FA__FLOAT16 : FA__BFLOAT16, 4, tensor.data, size, stride, box, element_stride,
+                                       FA__INTERLEAVE_NONE, FA__SWIZZLE_128B, FA__L2_PROMOTION_128B, FA__OUTSIDE_IS_ZERO);
+    }
     if (result != 0)
         return FA__FAIL(
             FA_ERROR_CUDA,
