@@ -132,7 +132,7 @@ if [ "$1" = --one ]; then
         kernel/gpu.h) suites="gpu_rows gpu_row_softmax gpu_cross_entropy gpu_swiglu gpu_rope gpu_layernorm gpu gpu_gpu gpu_contracts" ;;
         arch/sm90/* | mbarrier.h | kernel/tensor_map.h) suites="gpu_sm90 gpu gpu_contracts" ;;
         arch/sm80/composed.h) suites="gpu_layernorm gpu gpu_gpu gpu_contracts" ;;
-        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_walk_loop.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_spans.h | kernel/attention_addends.h | kernel/attention_bias_tiles.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_80.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups*.h | kernel/attention_producers.h | kernel/attention_sender.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/*soft_cap.h)
+        arch/sm80/* | kernel/attention_loop.h | kernel/attention_walk.h | kernel/attention_walk_loop.h | kernel/attention_scores.h | kernel/attention_documents.h | kernel/attention_spans.h | kernel/attention_addends.h | kernel/attention_bias_room.h | kernel/attention_bias_tiles.h | kernel/attention_rest.h | kernel/attention_gpu.h | kernel/attention_gpu_80.h | kernel/attention_gpu_90.h | kernel/attention_warpgroups*.h | kernel/attention_producers.h | kernel/attention_sender.h | kernel/attention_rings.h | kernel/attention_planner.h | kernel/attention_order.h | kernel/*soft_cap.h)
             suites="gpu gpu_gpu gpu_contracts gpu_primitives" ;;
         kernel/attention_columns.h | kernel/attention_columns_loop.h) suites="gpu gpu_contracts gpu_gpu" ;;
         *) suites="forward contracts primitives" ;;

@@ -65,6 +65,10 @@ $(T)/forward_hooks.c: $(T)/hooks.list
 $(T)/forward_scarce.c: $(T)/pairs
 	$(Q)printf 'PAIR(%s)\n' '0, window, bias, BF16, 48, 48' '1, causal, softcap, F16, 80, 80' '2, document, none, BF16, 112, 112' '3, span, alibi, F16, 160, 160' > $(T)/scarce.list
 	$(Q)$< emit $(T)/scarce.list 0 1 > $@
+# Biases of half types in the schedule for every GPU, of tiles that they have only where all targets have 227 KB.
+$(T)/forward_roomy.c: $(T)/pairs
+	$(Q)printf 'PAIR(%s)\n' '0, causal, bias, BF16, 80, 80' '1, document, bias, F16, 112, 112' '2, full, bias, BF16, 96, 96' '3, window, bias, F16, 88, 104' > $(T)/roomy.list
+	$(Q)$< emit $(T)/roomy.list 0 1 | awk '/^.define FA_NAME/ { print "#define FA_ARCH 80" } { print }' > $@
 $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 	$(Q)$< emit tests/pairs.h $(patsubst 0%,%,$*) $(words $(test_chunks)) > $@
 
@@ -117,7 +121,7 @@ gpu_other    = $(if $(filter 90,$(gpu_cap)),sm_80,sm_90a)
 gpu_harness := $(filter-out %/memory.o,$(test_harness)) $(T)/gpu/memory.o
 gpu_forward := $(test_forward:$(T)/%=$(T)/gpu_%)
 # Where instances have a schedule of their own, the one for every GPU runs on a part of them, which changes with the seed.
-gpu_plain_forward = $(some_chunks:%=$(T)/gpu_plain_%)
+gpu_plain_forward = $(patsubst %,$(T)/gpu_plain_%,$(some_chunks) forward_roomy)
 gpu_present  = $(patsubst %,$(T)/gpu_%,contracts primitives rows $(row_suites) gpu other) \
                $(if $(filter 90,$(gpu_cap)),$(T)/gpu_sm90 $(T)/gpu_plain $(gpu_plain_forward)) $(gpu_forward)
 gpu_suites   = $(if $(NVCC),$(if $(GPU),$(gpu_present),$(T)/gpu_$(if $(gpu_old),too_old,no_device)))
@@ -197,7 +201,7 @@ simulated_rows = $(if $(filter 1,$(FA_FULL))$(if $(few_cores),,all),$(row_suites
 rows_on       = $(if $(filter 1,$(FA_FULL)),full,$(shell echo $$(($(test_seed) / 2 % 2))))
 simulated     = primitives rows $(if $(filter 0 full,$(rows_on)),$(simulated_rows)) $(slow_80) $(filter-out $(both_slow),$(some_chunks))
 simulated_90  = primitives rows $(if $(filter 1 full,$(rows_on)),$(simulated_rows)) order $(slow_90) $(filter-out $(both_slow),$(some_chunks))
-simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%) $(T)/simulated89_forward_scarce,$(T)/simulated_nothing)
+simulated_suites = $(if $(have_cxx),$(simulated:%=$(T)/simulated_%) $(simulated_90:%=$(T)/simulated90_%) $(T)/simulated89_forward_scarce $(T)/simulated90_forward_roomy,$(T)/simulated_nothing)
 SIMULATOR     = -std=c++17 -Wno-psabi -Itests/simulator/include -Itests/simulator -Itests -pthread
 # (The flag: what is thread_local elsewhere needs no call to be found; gcc only.)
 SIMULATED     = $(SIMULATOR) -x c++ -O1 -w $(simulated_tls) -include cuda_runtime.h -DTEST_SIMULATOR -D__CUDACC__ -D__CUDA_ARCH__=800 -D__CUDA_ARCH_LIST__=800

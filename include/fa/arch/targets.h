@@ -20,5 +20,6 @@
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
 /* Whether it is made for devices whose blocks have 227 KB. */
 #define FA__AMPLE_SHARED(capability) ((capability) >= 90 && (capability) < 120)
+#define FA__NOT_AMPLE(target) ((target) != 0 && !FA__AMPLE_SHARED((target) / 10)) /* of FA__ANY_TARGET() */
 
 #endif

@@ -21,7 +21,7 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 #if FA__AMPLE
 enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
 #else
-enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA__SCARCE ? 0 : FA_STAGES - 1) * FA__LOOP(_stage_bytes) };
+enum { FA__LOOP(_less_shared) = sizeof(FA__LOOP(_shared)) - (FA__SCARCE ? 0 : FA_STAGES - 1) * FA__LOOP(_stage_bytes) - FA__LOOP(_bias_bytes) };
 #endif
 
 FA__CALLED fa_status FA__LOOP(_forward)(const fa_attention_args *args, fa_stream stream) {

@@ -15,6 +15,9 @@
  * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short, or a bias
  * is waited for (FA__PARTS 1), Q K^T is not split, and the first half's exponentials are not hidden.
  *
+ * A bias is not called for each score: of half types, each warp copies its rows of a tile to a place of its own (FA__BIAS_ROOM); of others, and where there is no room,
+ * it is loaded into registers before the products (attention_addends.h).
+ *
  * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded: with one stage
  * before the product, with two (for the next tiles) between the steps of P V.
  *
@@ -27,8 +30,8 @@
 #define FA__PART_N (FA_BLOCK_N / FA__PARTS)
 /* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile. */
 #define FA__LINES (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI)
-/* Biases are loaded 16 bytes at a time. */
-#define FA__BY_EIGHT (FA__SCORE_NEEDS == FA__NEED_BIAS && (FA__AFTERWARDS || (FA__ADDENDS_AHEAD && FA_BLOCK_N % 32 == 0)))
+/* Biases are loaded into registers, 16 bytes at a time. */
+#define FA__BY_EIGHT (FA__SCORE_NEEDS == FA__NEED_BIAS && !FA__BIAS_ROOM && (FA__AFTERWARDS || (FA__ADDENDS_AHEAD && FA_BLOCK_N % 32 == 0)))
 #include <fa/kernel/attention_parts.h>
 #include <fa/kernel/attention_scores.h>
 #if FA__COLUMNS
@@ -43,6 +46,12 @@
 #if FA__BY_EIGHT || FA__ADDENDS_AHEAD
 #include <fa/kernel/attention_addends.h>
 #endif
+#if FA__BIAS_ROOM
+#define FA__WITH_BIAS(...) __VA_ARGS__
+#include <fa/kernel/attention_bias_room.h>
+#else
+#define FA__WITH_BIAS(...)
+#endif
 #if FA__AFTERWARDS
 #include <fa/kernel/attention_rest.h>
 #endif
@@ -55,12 +64,14 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_ktile_tile) k[FA__STAGES];
     FA__LOOP(_vtile_tile) v[FA__STAGES];
     FA__WITH_COLUMNS(FA__LOOP(_column_room) columns;)
+    FA__WITH_BIAS(FA__LOOP(_bias_room) bias;)
 #if FA__HAS_MASK
     FA__LOOP(_judged) judged;
 #endif
 } FA__LOOP(_shared);
 enum { /* bytes of a stage */
-    FA__LOOP(_stage_bytes) = sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile)) + FA__WITH_COLUMNS(FA__LOOP(_column_stage_bytes) +) 0
+    FA__LOOP(_stage_bytes) = sizeof(FA__LOOP(_ktile_tile)) + sizeof(FA__LOOP(_vtile_tile)) + FA__WITH_COLUMNS(FA__LOOP(_column_stage_bytes) +) 0,
+    FA__LOOP(_bias_bytes) = FA__WITH_BIAS(sizeof(FA__LOOP(_bias_room)) +) 0 /* which there are with two stages only */
 };
 
 /* ---- the schedule ---- */
@@ -77,8 +88,18 @@ enum { /* bytes of a stage */
     FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
 /* How many columns of half a tile go with the steps before `step` of `steps`. With a hook the compiler must see that all steps have
  * equally many, where they do, or it leaves loops over a step's columns rolled, and scores in memory (which took an instance twice the time); without one this
- * costs 12 bytes of spills at head dimension 128 under a causal mask. */
+ * costs 12 bytes of spills at head dimension 128 under a causal mask. A bias comes in so many columns at once. */
+#if FA__BIAS_ROOM
+#define FA__SHARE(step, steps) ((step) * (FA__COLS / FA__LOOP(_bias_columns)) / (steps) * FA__LOOP(_bias_columns))
+#else
 #define FA__SHARE(step, steps) (FA__COLS % (steps) || !FA__HAS_SCORE ? (step) * FA__COLS / (steps) : (step) * (FA__COLS / (steps)))
+#endif
+/* Where the bias of part i of a tile is. */
+#if FA__BIAS_ROOM
+#define FA__BIAS_PART(i) FA__LOOP(_bias_part)(&shared->bias, i, thread)
+#else
+#define FA__BIAS_PART(i) 0
+#endif
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
     enum {
@@ -151,6 +172,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__LOOP(_qtile_negate)(&shared->qo.q, thread);
         }
         FA__WITH_COLUMNS(FA__LOOP(_begin_columns)(&shared->columns, p, box, tile, thread);)
+        FA__WITH_BIAS(FA__LOOP(_bring_bias)(&shared->bias, p, box, tile, thread);)
     } else if (FA__EARLY_Q) { /* O takes Q's place */
         FA__LOOP(_qtile_commit)();
         FA__LOOP(_qtile_wait)(0);
@@ -158,7 +180,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #if FA__KEEP_Q
     FA__LOOP(_qk_a) q;
     if (tile >= 0) {
-        FA__LOOP(_ktile_wait)(FA__TWO);
+        FA__LOOP(_ktile_wait)(FA__TWO + FA__BIAS_ROOM);
         FA__OP(barrier)();
         FA__LOOP(_qk_load_a)(&q, &shared->qo.q, thread);
     }
@@ -168,7 +190,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #endif
     for (int stage = 0; tile >= 0; stage ^= FA__TWO) {
         int key0 = tile * FA_BLOCK_N, masked = walk.masked | (key0 + FA_BLOCK_N > a->seqlen_k) | FA__LOOP(_ragged)(box);
-        FA__LOOP(_ktile_wait)(0);
+        FA__LOOP(_ktile_wait)(FA__BIAS_ROOM); /* the latest copies are those of the tile's bias */
 #if FA__PAIRS
         if (!FA__TWO) FA__LOOP(_ktile_split)(&shared->k[0], thread);
 #endif
@@ -195,6 +217,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         }
         FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         if (FA__PARTS == 1) FA__LOOP(_vtile_commit)();
+        FA__WITH_BIAS(FA__LOOP(_await_bias)(FA__PARTS == 1);)
         /* Half 0: its exponentials run between the steps of half 1's Q K^T, where that is a product of its own (two parts).
          * Half 1: its exponentials run between the steps of half 0's P V. Half 1's P V comes after the loop. A half is
          * part i, or, where there is one part, FA__COLS columns of it from `first` on. */
@@ -203,7 +226,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             const int i = half * (FA__PARTS - 1), first = half * (2 - FA__PARTS) * FA__COLS, part0 = key0 + i * FA__PART_N;
             float *x = s[i].x, sum[FA__ROWS_HELD];
             if (half == i) {
-                FA__LOOP(_apply)(&rest[i], x, p, at, box, part0, masked, thread);
+                FA__LOOP(_apply)(&rest[i], x, p, at, box, part0, FA__BIAS_PART(i), masked, thread);
                 if (FA__LEFT_ALONE ? !rest[i].hook : masked || (half == 0 && fresh)) {
                     if (FA__RAISES && FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha)) {
                         FA__LOOP(_softmax_fade)(&state, alpha);
@@ -215,7 +238,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             }
             FA__UNROLL
             for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
-            if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, 0, FA__COLS, FA__NEAR);
+            if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, FA__BIAS_PART(0), sum, 0, FA__COLS, FA__NEAR);
             if (half == 0 && FA__PARTS == 2) {
                 const void *k_rest = FA__LOOP(_ktile_at)(&shared->k[stage], FA__PART_N, 0);
                 FA__LOOP(_defer_rest)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
@@ -224,7 +247,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 for (int k = 0; k < FA__QK; k++) {
                     FA__LOOP(_qk_mma_steps)(&s[FA__PARTS - 1], FA__Q, k_rest, thread, k, k + 1);
                     FA__LOAD(FA__QK + k);
-                    FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, FA__SHARE(k, FA__QK), FA__SHARE(k + 1, FA__QK), FA__NEAR);
+                    FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, FA__BIAS_PART(0), sum, FA__SHARE(k, FA__QK), FA__SHARE(k + 1, FA__QK), FA__NEAR);
                 }
                 FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[FA__PARTS - 1], &shared->columns, p, box, key0, 1, stage, thread);)
                 FA__LOOP(_vtile_commit)();
@@ -232,7 +255,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__UNROLL
             for (int k = 0; k < half * FA__PV; k++) { /* in half 1: P V of half 0, whose weights are packed */
                 FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
-                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV),
+                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, FA__BIAS_PART(i), sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV),
                                       FA__NEAR);
             }
             if ((FA__LOOP(_softmax_behind)(sum) || far) && (!FA__LEFT_ALONE || rest[i].hook)) { /* once more, starting with the product */
@@ -240,13 +263,13 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 FA__LOOP(_qk_zero)(&s[i]);
                 FA__WITH_COLUMNS(FA__LOOP(_multiply_columns)(&s[i], &shared->columns, p, box, key0, i, stage, again);)
                 FA__LOOP(_qk_mma)(&s[i], FA__Q, FA__LOOP(_ktile_at)(&shared->k[stage], i * FA__PART_N, 0), again);
-                FA__LOOP(_apply_all)(&rest[i], x, p, at, box, part0, FA__LEFT_ALONE ? 0 : masked, again);
+                FA__LOOP(_apply_all)(&rest[i], x, p, at, box, part0, FA__BIAS_PART(i), FA__LEFT_ALONE ? 0 : masked, again);
                 FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha);
                 FA__LOOP(_softmax_fade)(&state, alpha);
                 FA__LOOP(_pv_scale_rows)(&o, alpha);
                 FA__UNROLL
                 for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
-                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first, first + FA__COLS, 0);
+                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, FA__BIAS_PART(i), sum, first, first + FA__COLS, 0);
                 if (FA__NEAR) far = FA__FAR;
             }
             FA__UNROLL
@@ -254,6 +277,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__LOOP(_pv_pack)(&weights, x);
         }
         fresh = 0;
+        FA__WITH_BIAS(FA__LOOP(_bring_bias)(&shared->bias, p, box, tile, thread);)
         if (FA__PARTS == 1) FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, FA__PV, 2 * FA__PV);
         else FA__LOOP(_pv_mma)(&o, &weights, FA__LOOP(_vtile_at)(&shared->v[stage], FA__PART_N, 0), thread);
 #else
@@ -337,6 +361,8 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__BY_WARPS
 #undef FA__LINES
 #undef FA__WITH_COLUMNS
+#undef FA__WITH_BIAS
+#undef FA__BIAS_PART
 #undef FA__COLUMNS_BEHIND
 #undef FA__FAR
 #undef FA__DEFERS

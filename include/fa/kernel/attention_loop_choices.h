@@ -1,5 +1,7 @@
 /* attention_loop_choices.h: what the schedule for every GPU chooses by mask, hook and head dimension, beside its tiles (attention_tiles.h):
  * what it keeps in registers, and in which order it works (doc/log.md). */
+#include <fa/arch/sm80/layout.h>
+#include <fa/arch/targets.h>
 
 /* Whether there is a bias of half types; whether there is a hook of one's own (FA__OWN_HOOK of the sm_90a schedule). */
 #define FA__BIAS_HALVES (FA__IS_HALF && FA__SCORE_NEEDS == FA__NEED_BIAS)
@@ -49,6 +51,22 @@
 #define FA__AFTERWARDS 0
 #endif
 
+/* Whether tiles of a bias of half types come by way of shared memory (attention_bias_room.h): under masks 1.0 to 1.45 times as fast, without one from 72 to 112 1.0 to 1.2
+ * times, elsewhere up to 6% slower. Not for tiles of the user's, beside which there may be no room; nor where a target has 164 KB (sm_80) and would lose the second of two
+ * thread blocks by it. */
+#define FA__TILES_BYTES \
+    (FA_BLOCK_M * FA__SM80_PITCH(FA__WIDEST, 2) + FA_STAGES * FA_BLOCK_N * (FA__SM80_PITCH(FA_HEAD_DIM, 2) + FA__SM80_PITCH(FA_HEAD_DIM_V, 2)))
+#define FA__STAYS_BESIDE(bytes) ((bytes) <= 80 * 1024) /* another block like it */
+#define FA__HAS_ROOM                                                              \
+    (!FA__ANY_TARGET(FA__NOT_AMPLE, 1) || !FA__STAYS_BESIDE(FA__TILES_BYTES) || \
+     FA__STAYS_BESIDE(FA__TILES_BYTES + FA_BLOCK_M * FA__SM80_PITCH(FA_BLOCK_N, 2)))
+#define FA__GAINS_BY_ROOM (FA__HAS_MASK ? !(FA__MASK_IS_PREFIX && FA__WIDEST > 112 && FA__WIDEST <= 128) : FA__WIDEST > 64 && FA__WIDEST <= 112)
+#if FA__AFTERWARDS && FA__BIAS_HALVES && !FA__SCARCE && !FA__SIZED && FA__GAINS_BY_ROOM && FA__HAS_ROOM
+#define FA__BIAS_ROOM 1
+#else
+#define FA__BIAS_ROOM 0
+#endif
+
 /* Whether a bias is loaded before the product where nothing is deferred to the exponentials: 1.0 to 1.9 times as fast. Registers are short for FA_F32 where there is
  * little shared memory, beyond 64; elsewhere from 105 to 128 under masks; and before sm_90 beyond 104. So they are for 32-bit types before sm_90 under masks that
  * read memory. (Half types spill up to 160 bytes, and are faster for all that.) */
@@ -66,13 +84,14 @@
  * kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at 128 no faster, while one part is 3%
  * faster there, and 7 and 4% at 192 and 256. Beyond 96 there are two parts for a soft cap, which is deferred to the exponentials and gains from
  * being hidden, too; and, for the registers, for hooks of one's own under masks that are no bands (elsewhere one part is 2 to 10% faster) or before sm_90, for masks
- * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 96 (before sm_90 up to 72, since it would spill) a bias
- * is up to 1.5 times as fast with one part, for there is more time between its loads and its use; and ALiBi's columns under a prefix, from 72 on, 1.01 to 1.05 times. */
+ * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 88 a bias that comes by way of shared memory is up to 7% faster with one
+ * part, but up to 19% slower up to 16, and under a window up to 32, if the mask does not read memory; up to 96 (before sm_90 up to 72, since it would spill) one that is loaded into registers up to 1.5 times, for there is more time between its loads and its use; and ALiBi's columns under a prefix, from 72 on, 1.01 to 1.05 times. */
 #define FA__HOOK_IN_PARTS                                                                \
     (FA__SCORE_NEEDS == FA__NEED_SOFTCAP || (FA__COLUMNS == FA__NEED_KEY_BIAS && FA__MASK_IS_BAND > 1) || \
      (FA__OWN_SCORE && (FA__BEFORE_90 || (FA__HAS_MASK && !FA__MASK_IS_BAND))))
 #define FA__MASK_IN_PARTS (FA__MASK_READS || ((FA__BEFORE_90 || FA__COLUMNS) && FA__MASK_IS_PREFIX && !FA__HAS_SCORE))
-#define FA__ONE_PART ((FA__BIAS_HALVES && !(FA__BEFORE_90 && FA__WIDEST > 72)) || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_PREFIX && FA__WIDEST > 64))
+#define FA__ROOM_IN_ONE (FA__WIDEST <= 88 && (FA__MASK_READS || FA__WIDEST > (FA__MASK_IS_BAND > 1 ? 32 : 16)))
+#define FA__ONE_PART ((FA__BIAS_HALVES && (FA__BIAS_ROOM ? FA__ROOM_IN_ONE : !(FA__BEFORE_90 && FA__WIDEST > 72))) || (FA__COLUMNS == FA__NEED_ALIBI && FA__MASK_IS_PREFIX && FA__WIDEST > 64))
 #if FA__AFTERWARDS && FA_BLOCK_N % 64 == 0 && (FA__WIDEST <= 96 ? !FA__ONE_PART : FA__WIDEST <= 128 && (FA__HOOK_IN_PARTS || FA__MASK_IN_PARTS))
 #define FA__PARTS 2
 #else
@@ -92,13 +111,14 @@
     (FA_DTYPE == FA_F32 && FA__WIDEST > 64 && \
      (FA__BEFORE_90 ? !(FA__WIDEST > 96 && FA__WIDEST <= 128 && FA__MASK_IS_BAND && FA__HAS_SCORE) : FA__ANEW_HOOK))
 #define FA__ANEW_MASK (FA__MASK_READS && (!FA__IS_HALF || (FA__BEFORE_90 && FA__WIDEST > 128)))
-/* A bias of half types under a mask that reads memory before sm_90 and beyond 96; elsewhere as measured: the other choice is up to 1.2 times slower. */
-#define FA__ANEW_BIAS                                                               \
-    (FA__BIAS_HALVES &&                                                              \
-     (FA__BEFORE_90 || FA__WIDEST > 96   ? FA__MASK_READS                            \
-      : FA__MASK_NEEDS == FA__NEED_SPAN ? FA__WIDEST > 48 && FA__WIDEST <= 80        \
-      : FA__MASK_READS                  ? FA__WIDEST > 24 && FA__WIDEST <= 88        \
-                                        : FA__WIDEST == 80 && !FA__MASK_IS_BAND))
+/* A bias of half types: as measured; the other choice is up to 1.2 times slower. */
+#define FA__ANEW_BIAS                                                                           \
+    (FA__BIAS_HALVES &&                                                                          \
+     (FA__BIAS_ROOM                      ? FA__MASK_READS && FA__WIDEST > 72 && FA__WIDEST <= 88 \
+      : FA__BEFORE_90 || FA__WIDEST > 96 ? FA__MASK_READS                                        \
+      : FA__MASK_NEEDS == FA__NEED_SPAN  ? FA__WIDEST > 48 && FA__WIDEST <= 80                   \
+      : FA__MASK_READS                   ? FA__WIDEST > 24 && FA__WIDEST <= 88                   \
+                                         : FA__WIDEST == 80 && !FA__MASK_IS_BAND))
 #define FA__ANEW_HALVES                                                       \
     (FA__IS_HALF && !FA__BEFORE_90 && FA__WIDEST > 64 && FA__WIDEST <= 128 && \
      (FA__MASK_READS ? !FA__HAS_SCORE : !FA__HAS_MASK && FA__COLUMNS == FA__NEED_ALIBI && FA__WIDEST <= 96))

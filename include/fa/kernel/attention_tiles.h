@@ -26,7 +26,8 @@
 #else
 #define FA__BIAS_TILES 0
 #endif
-#define FA__HOOKED (FA__HAS_SCORE && !FA__BIAS_TILES)
+/* Hooks that are called for each score; FA__BIAS_ROOM: attention_loop_choices.h. */
+#define FA__HOOKED (FA__HAS_SCORE && !FA__BIAS_TILES && !FA__BIAS_ROOM)
 
 #if FA_HEAD_DIM > FA_HEAD_DIM_V
 #define FA__WIDEST FA_HEAD_DIM
@@ -58,8 +59,9 @@
 #define FA__BEFORE_90 0
 #endif
 
-/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V: a bias in flight needs registers, too, and one of floats twice as many. */
-#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (FA__IS_HALF ? 96 : 80) ? 32 : 64)
+/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V: a bias in flight needs registers, too, and one of floats twice as many; or (FA__BIAS_ROOM)
+ * shared memory. */
+#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (!FA__IS_HALF ? 80 : FA__SIZED || FA__ANY_TARGET(FA__NOT_AMPLE, 1) ? 96 : 112) ? 32 : 64)
 
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:

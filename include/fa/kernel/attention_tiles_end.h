@@ -7,6 +7,12 @@
 #endif
 #undef FA__COLUMNS
 #undef FA__BIAS_TILES
+#undef FA__BIAS_ROOM
+#undef FA__TILES_BYTES
+#undef FA__STAYS_BESIDE
+#undef FA__HAS_ROOM
+#undef FA__GAINS_BY_ROOM
+#undef FA__ROOM_IN_ONE
 #undef FA__HOOKED
 #undef FA__WIDEST
 #undef FA__AMPLE

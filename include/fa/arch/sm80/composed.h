@@ -15,6 +15,14 @@ FA__DEVICE void fa_sm80_unpack(float *low, float *high, uint32_t word, int dtype
     if (dtype == FA_F16) fa_sm80_unpack_f16(low, high, word);
     else fa_sm80_unpack_bf16(low, high, word);
 }
+/* The same if a condition holds, else zeros: in bf16 without an instruction more. */
+FA__DEVICE void fa_sm80_unpack_if(float *low, float *high, uint32_t word, int condition, int dtype) {
+    if (dtype == FA_F16) fa_sm80_unpack_f16(low, high, condition ? word : 0);
+    else {
+        *low = fa__from_bits(fa_sm80_shift_words(0, word, condition ? 16 : 0));
+        *high = fa__from_bits(word & (condition ? 0xFFFF0000u : 0));
+    }
+}
 
 /* Floats as pairs of FA_F16 numbers (tile_pairs.h), in units of a power of two of which the largest is 2^14 or more, but less
  * than twice that. */
