@@ -68,7 +68,8 @@ $(T)/forward_scarce.c: $(T)/pairs
 # Biases of half types in the schedule for every GPU, of tiles that they have only where all targets have 227 KB.
 $(T)/forward_roomy.c: $(T)/pairs
 	$(Q)printf 'PAIR(%s)\n' '0, causal, bias, BF16, 80, 80' '1, document, bias, F16, 112, 112' '2, full, bias, BF16, 96, 96' '3, window, bias, F16, 88, 104' > $(T)/roomy.list
-	$(Q)$< emit $(T)/roomy.list 0 1 | awk '/^.define FA_NAME/ { print "#define FA_ARCH 80" } { print }' > $@
+	$(Q)$< emit $(T)/roomy.list 0 1 > $(T)/roomy.c
+	$(Q)awk '/^.define FA_NAME/ { print "#define FA_ARCH 80" } { print }' $(T)/roomy.c > $@
 $(T)/forward_%.c: $(T)/pairs tests/pairs.h
 	$(Q)$< emit tests/pairs.h $(patsubst 0%,%,$*) $(words $(test_chunks)) > $@
 

@@ -20,6 +20,7 @@
 #define FA__SMALL_SHARED(capability) ((capability) >= 120 || ((capability) >= 86 && (capability) <= 89))
 /* Whether it is made for devices whose blocks have 227 KB. */
 #define FA__AMPLE_SHARED(capability) ((capability) >= 90 && (capability) < 120)
-#define FA__NOT_AMPLE(target) ((target) != 0 && !FA__AMPLE_SHARED((target) / 10)) /* of FA__ANY_TARGET() */
+/* To FA__ANY_TARGET(): whether a target's multiprocessors have 164 KB (sm_80). */
+#define FA__HAS_164_KB(target) ((target) != 0 && !FA__AMPLE_SHARED((target) / 10) && !FA__SMALL_SHARED((target) / 10))
 
 #endif

@@ -7,15 +7,10 @@ typedef struct FA__LOOP(_addends) {
     uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) * (int)sizeof(FA__ELEMENT) / 4]; /* by rows; halves two to a word */
 } FA__LOOP(_addends);
 
-/* The bias of a head, whose rows are bias_stride_query apart. */
-FA__FN const FA__ELEMENT *FA__LOOP(_bias_of_head)(const fa_attention_args *a, fa_box box) {
-    return (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
-}
-
 /* Whether all loads of a head are aligned: whether those of others are must not decide how it is computed. */
 FA__FN int FA__LOOP(_fetchable)(const FA__PARAMS *p, fa_box box) {
     enum { FA__ONCE = FA__LOOP(_loaded_at_once) };
-    return (uintptr_t)FA__LOOP(_bias_of_head)(&p->args, box) % (FA__ONCE * sizeof(FA__ELEMENT)) == 0 && p->args.bias_stride_query % FA__ONCE == 0;
+    return (uintptr_t)FA__LOOP(_bias_of_head)(p, box) % (FA__ONCE * sizeof(FA__ELEMENT)) == 0 && p->args.bias_stride_query % FA__ONCE == 0;
 }
 
 /* Starts loading the addends of the tile whose first key is key0; all of its keys exist. */
@@ -23,7 +18,7 @@ FA__FN void FA__LOOP(_fetch)(FA__LOOP(_addends) * addends, const FA__PARAMS *p, 
     enum { FA__ONCE = FA__LOOP(_loaded_at_once), FA__ONCE_WORDS = FA__ONCE * (int)sizeof(FA__ELEMENT) / 4 };
     const fa_attention_args *a = &p->args;
     int first = key0 + FA__LOOP(_qk_col)(thread, 0);
-    const FA__ELEMENT *head = FA__LOOP(_bias_of_head)(a, box);
+    const FA__ELEMENT *head = FA__LOOP(_bias_of_head)(p, box);
     const void *from[FA__LOOP(_qk_ROWS)];
     FA__UNROLL
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) {

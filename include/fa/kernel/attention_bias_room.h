@@ -26,7 +26,7 @@ FA__FN void FA__LOOP(_bring_bias)(FA__LOOP(_bias_room) * room, const FA__PARAMS 
     const int lane = thread % FA__LANES, row = lane / FA__UNITS, unit = lane % FA__UNITS;
     const int key0 = tile * FA_BLOCK_N, query0 = box.queries.begin + thread / FA__LANES * FA__WARP_ROWS;
     const int64_t stride = a->bias_stride_query;
-    const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    const uint16_t *head = (const uint16_t *)FA__LOOP(_bias_of_head)(p, box);
     unsigned char *rows = FA__LOOP(_bias_rows)(room, thread);
     const uint32_t to = fa_sm80_shared_address(rows) + (uint32_t)(row * FA__LOOP(_bias_pitch) + unit * 16);
     FA__OP(warp_barrier)();
@@ -70,7 +70,7 @@ FA__FN void FA__LOOP(_await_bias)(int pending) {
     FA__OP(warp_barrier)();
 }
 
-/* What _add_bias() takes for part i of a tile: the address that ldmatrix wants of a thread, which hands out 32 rows and 8 keys at once, or 16 rows and 16. */
+/* What _bias_add() takes for part i of a tile: the address that ldmatrix wants of a thread, which hands out 32 rows and 8 keys at once, or 16 rows and 16. */
 FA__FN uint32_t FA__LOOP(_bias_part)(FA__LOOP(_bias_room) * room, int i, int thread) {
     const int lane = thread % FA__LANES;
     return fa_sm80_shared_address(FA__LOOP(_bias_rows)(room, thread)) +
@@ -79,7 +79,7 @@ FA__FN uint32_t FA__LOOP(_bias_part)(FA__LOOP(_bias_room) * room, int i, int thr
 
 /* s = s * scale + bias in the columns from `first` up to `last`; or s = s, if not `there`. */
 enum { FA__LOOP(_bias_columns) = 8 / FA__LOOP(_qk_ROWS) }; /* of a thread, at once */
-FA__FN void FA__LOOP(_add_bias)(float *s, uint32_t from, float scale, int there, int first, int last) {
+FA__FN void FA__LOOP(_bias_add)(float *s, uint32_t from, float scale, int there, int first, int last) {
     if (!there) scale = 1.0f;
     FA__UNROLL
     for (int c = first; c < last; c += FA__LOOP(_bias_columns)) {

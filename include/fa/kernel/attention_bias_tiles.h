@@ -7,8 +7,8 @@
 enum { /* in the layout of tiles (arch/sm90/layout.h) */
     FA__LOOP(_bias_panels) = FA__SM90_PANELS(FA_BLOCK_N),
     FA__LOOP(_bias_panel_bytes) = FA_BLOCK_M * FA__SM90_ROW_BYTES,
-    FA__LOOP(_bias_room) = FA__LOOP(_bias_panels) * FA__LOOP(_bias_panel_bytes),
-    FA__LOOP(_bias_tile_BYTES) = FA__LOOP(_bias_room) - FA_BLOCK_M * (FA__SM90_PANEL - FA__SM90_LAST(FA_BLOCK_N)) * 2, /* what the copy engine brings */
+    FA__LOOP(_bias_tile_room) = FA__LOOP(_bias_panels) * FA__LOOP(_bias_panel_bytes),
+    FA__LOOP(_bias_tile_BYTES) = FA__LOOP(_bias_tile_room) - FA_BLOCK_M * (FA__SM90_PANEL - FA__SM90_LAST(FA_BLOCK_N)) * 2, /* what the copy engine brings */
 };
 
 /* Whether the copy engine can bring it. */
@@ -28,7 +28,7 @@ FA__FN void FA__LOOP(_bias_load)(void *tile, const fa_tensor_map *map, int key0,
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_bias_panels); i++)
         fa_sm90_load_box(fa_sm90_shared_address(tile) + (uint32_t)(i * FA__LOOP(_bias_panel_bytes)),
-                         map + (FA__SM90_MAPS(FA_BLOCK_N) > 1 && i == FA__LOOP(_bias_panels) - 1), barrier, key0 + i * FA__SM90_PANEL, query,
+                         map + FA__SM90_MAP_OF(FA_BLOCK_N, i), barrier, key0 + i * FA__SM90_PANEL, query,
                          head, batch);
 }
 
@@ -42,7 +42,7 @@ FA__FN void FA__LOOP(_bias_gather)(unsigned char *tile, const FA__PARAMS *p, fa_
     };
     thread = FA__OP(opaque)(thread); /* addresses are recomputed here: they are not worth registers elsewhere */
     const fa_attention_args *a = &p->args;
-    const uint16_t *head = (const uint16_t *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    const uint16_t *head = (const uint16_t *)FA__LOOP(_bias_of_head)(p, box);
     const int warp = (int)((unsigned)thread / FA__LANES), lane = (int)((unsigned)thread % FA__LANES);
     fa_sm90_warp_barrier(); /* what was there has been read */
     FA__ROLL

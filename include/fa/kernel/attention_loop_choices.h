@@ -8,7 +8,7 @@
 #define FA__OWN_SCORE (FA__HAS_SCORE && !FA__SCORE_NEEDS)
 
 /* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
- * that read memory, need registers, too; with 32 rows a warp a bias under a mask needs them all (1.1 to 1.4 times as fast at 64). */
+ * that read memory, need registers, too; with 32 rows a warp a bias under a mask needs them all (at 64 1.1 to 1.4 times as fast if it is held in registers, too, 1.00 to 1.03 if it is not). */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                       \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
@@ -58,7 +58,7 @@
     (FA_BLOCK_M * FA__SM80_PITCH(FA__WIDEST, 2) + FA_STAGES * FA_BLOCK_N * (FA__SM80_PITCH(FA_HEAD_DIM, 2) + FA__SM80_PITCH(FA_HEAD_DIM_V, 2)))
 #define FA__STAYS_BESIDE(bytes) ((bytes) <= 80 * 1024) /* another block like it */
 #define FA__HAS_ROOM                                                              \
-    (!FA__ANY_TARGET(FA__NOT_AMPLE, 1) || !FA__STAYS_BESIDE(FA__TILES_BYTES) || \
+    (!FA__ANY_TARGET(FA__HAS_164_KB, 1) || !FA__STAYS_BESIDE(FA__TILES_BYTES) || \
      FA__STAYS_BESIDE(FA__TILES_BYTES + FA_BLOCK_M * FA__SM80_PITCH(FA_BLOCK_N, 2)))
 #define FA__GAINS_BY_ROOM (FA__HAS_MASK ? !(FA__MASK_IS_PREFIX && FA__WIDEST > 112 && FA__WIDEST <= 128) : FA__WIDEST > 64 && FA__WIDEST <= 112)
 #if FA__AFTERWARDS && FA__BIAS_HALVES && !FA__SCARCE && !FA__SIZED && FA__GAINS_BY_ROOM && FA__HAS_ROOM
@@ -102,7 +102,7 @@
  * are needed instead of being held in registers, up to ten. Where memory is read for masks or hooks this is 1 to 8% faster
  * than the spills that it saves, with a causal mask and a hook 1% faster to 5% slower. So it is done for FA_F32
  * before sm_90, or where a mask meets a hook, except where nothing spills; for masks that read memory, with 32-bit types
- * or before sm_90 beyond 128; for half types up to 128 that would spill, or have a bias; for columns of a hook before sm_90; and for ample tiles. */
+ * or before sm_90 beyond 128; for half types up to 128 that would spill, or have a bias (in shared memory only from 80 to 88); for columns of a hook before sm_90; and for ample tiles. */
 #define FA__ANEW_HOOK                                                                \
     (FA__HAS_MASK && FA__HAS_SCORE &&                                                \
      (FA__WIDEST > 128 || (FA__WIDEST <= 96 && FA__SCORE_NEEDS == FA__NEED_ALIBI) || \

@@ -128,6 +128,10 @@ FA__FN fa_block FA__LOOP(_of_head)(const fa_tensor *t, int64_t batch, int64_t he
     b.rows = rows; /* which the host has checked */
     return b;
 }
+/* The bias of a head, whose rows are bias_stride_query apart. */
+FA__FN const FA__ELEMENT *FA__LOOP(_bias_of_head)(const FA__PARAMS *p, fa_box box) {
+    return (const FA__ELEMENT *)p->args.bias + box.batch * p->args.bias_stride_batch + box.head * p->args.bias_stride_head;
+}
 /* The block's rows of o. */
 FA__FN fa_block FA__LOOP(_out)(const FA__PARAMS *p, fa_box box) {
     fa_block to = FA__LOOP(_of_head)(&p->args.o, box.batch, box.head, p->args.seqlen_q, FA_HEAD_DIM_V);

@@ -37,7 +37,7 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
                                  uint32_t bias, int masked, int thread) {
     (void)bias;
 #if FA__BIAS_ROOM
-    FA__LOOP(_add_bias)(s, bias, p->scale, 1, 0, FA__LOOP(_qk_COLS));
+    FA__LOOP(_bias_add)(s, bias, p->scale, 1, 0, FA__LOOP(_qk_COLS));
 #endif
     FA__LOOP(_modify)(s, p, at, box, key0, masked, FA__ALL_THERE, thread);
     rest->hook = 0;
@@ -65,7 +65,7 @@ FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_
                                   const FA__PARAMS *p, fa_index at, uint32_t bias, float *sum, int first, int last, int near) {
     (void)rest, (void)at, (void)bias, (void)near;
 #if FA__BIAS_ROOM
-    FA__LOOP(_add_bias)(s, bias, p->scale, rest->hook, first, last);
+    FA__LOOP(_bias_add)(s, bias, p->scale, rest->hook, first, last);
 #elif FA__BY_EIGHT
     FA__LOOP(_add_columns)(&rest->addends, s, rest->hook ? p->scale : 1.0f, first, last);
 #elif FA__HOOKED

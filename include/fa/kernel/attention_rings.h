@@ -17,8 +17,8 @@ enum {
     /* Bytes that are needed; and with a bias. */
     FA__LOOP(_least) = FA__LOOP(_ring_bytes) + FA__LOOP(_q_bytes) + (FA__LOOP(_small) + 1023) / 1024 * 1024,
 #if FA__BIAS_TILES
-    FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_room) <= FA__LOOP(_most) ? 2 : 1,
-    FA__LOOP(_taken) = FA__LOOP(_least) + FA__LOOP(_bias_stages) * FA__LOOP(_bias_room),
+    FA__LOOP(_bias_stages) = FA__LOOP(_least) + 2 * FA__LOOP(_bias_tile_room) <= FA__LOOP(_most) ? 2 : 1,
+    FA__LOOP(_taken) = FA__LOOP(_least) + FA__LOOP(_bias_stages) * FA__LOOP(_bias_tile_room),
 #else
     FA__LOOP(_taken) = FA__LOOP(_least),
 #endif
@@ -66,7 +66,7 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_ktile_tile) k[FA_STAGES];
     FA__LOOP(_vtile_tile) v[FA_STAGES];
 #if FA__BIAS_TILES
-    unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_room)] __attribute__((__aligned__(1024)));
+    unsigned char bias[FA__LOOP(_bias_stages)][FA__LOOP(_bias_tile_room)] __attribute__((__aligned__(1024)));
 #endif
     /* Where panels of O wait for the copy engine: a ring of them for each warpgroup, or places for each warp. */
     unsigned char room[FA__LOOP(_leaving) ? FA__LOOP(_leaving) * FA__LOOP(_panel_bytes) : 16] __attribute__((__aligned__(1024)));

@@ -59,9 +59,9 @@
 #define FA__BEFORE_90 0
 #endif
 
-/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V: a bias in flight needs registers, too, and one of floats twice as many; or (FA__BIAS_ROOM)
- * shared memory. */
-#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (!FA__IS_HALF ? 80 : FA__SIZED || FA__ANY_TARGET(FA__NOT_AMPLE, 1) ? 96 : 112) ? 32 : 64)
+/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V. A bias in flight needs registers, too: of floats there are enough for 64 keys up to 80, of
+ * half types up to 96, and up to 112 where it comes by way of shared memory instead (FA__BIAS_ROOM), which sm_80 has not got for two thread blocks. */
+#define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (!FA__IS_HALF ? 80 : FA__SIZED || FA__ANY_TARGET(FA__HAS_164_KB, 1) ? 96 : 112) ? 32 : 64)
 
 #if FA__ARCH == FA_CPU
 /* 64 rows are four vectors of AVX-512. S (16 KB) stays in the L1 cache, and the tiles, on the stack, in the L2 cache:
@@ -92,7 +92,7 @@
 /* From 72 to 104 there is room for a third warpgroup beside an O of that size if a tile has fewer keys: 10 to 13 % faster with many keys, 4 to 7 % slower with
  * few. A causal mask or a prefix wants more of them, since 192 rows waste much of a short diagonal; windows and documents gain nothing, a bias in tiles, which has
  * to be brought for more queries, loses a third, and a soft cap's polynomial needs registers. A tile is also brought for more queries: where every other row begins
- * inside a unit of 32 bytes, of which the L2 cache then delivers more, it pays with fewer keys, if there is no hook on scores, or none but a bias of keys. */
+ * inside a unit of 32 bytes, of which the L2 cache then delivers more, it pays from fewer keys of the sequence on, if there is no hook on scores, or none but a bias of keys. */
 #define FA__TABLE_THIRD \
     (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__BIAS_TILES && !FA__SOFT_CAP && (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_IS_PREFIX))
 #define FA__TABLE_SOONER ((FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0) && !FA__HAS_SCORE && FA__COLUMNS != FA__NEED_ALIBI)

@@ -41,7 +41,7 @@ FA__CALLED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch,
     return FA_OK;
 }
 
-/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for tiles of `box_rows` rows by `box_cols` columns, in boxes of 64 columns in
+/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for tiles of `tile_rows` rows by `tile_cols` columns, in boxes of 64 columns in
  * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. Where the last 64 columns are fewer, they have a map of their own, the
  * second one, or the first if there are no others: in shared memory, rows of a narrower box are 128 bytes apart, too, and what is between them stays as
  * it is (CUDA C++ Programming Guide, "Tensor Memory Access": the swizzle's width is what rows take). Promotion is how much the L2 cache is asked for at a time: with
@@ -49,7 +49,7 @@ FA__CALLED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch,
  * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
  * cuTensorMapEncodeTiled). */
 FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
-                                                 int batch, int heads, int seqlen, int cols, int box_rows, int box_cols) {
+                                                 int batch, int heads, int seqlen, int cols, int tile_rows, int tile_cols) {
     enum {
         FA__FLOAT16 = 6,
         FA__BFLOAT16 = 9,
@@ -71,12 +71,12 @@ FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dt
     uint64_t size[4] = {(uint64_t)cols, (uint64_t)seqlen, (uint64_t)heads, (uint64_t)batch};
     uint64_t stride[3] = {(uint64_t)tensor.stride_seq * 2, (uint64_t)tensor.stride_head * 2,
                           (uint64_t)tensor.stride_batch * 2};
-    uint32_t box[4] = {FA__SM90_PANEL, (uint32_t)box_rows, 1, 1}, element_stride[4] = {1, 1, 1, 1};
+    uint32_t box[4] = {FA__SM90_PANEL, (uint32_t)tile_rows, 1, 1}, element_stride[4] = {1, 1, 1, 1};
     for (int i = 0; i < 3; i++)
         if (size[i + 1] == 1) stride[i] = ((uint64_t)cols * 2 + 15) / 16 * 16;
     int result = 0;
-    for (int i = 0; result == 0 && i < FA__SM90_MAPS(box_cols); i++) {
-        if (i == FA__SM90_MAPS(box_cols) - 1) box[0] = (uint32_t)FA__SM90_LAST(box_cols);
+    for (int i = 0; result == 0 && i < FA__SM90_MAPS(tile_cols); i++) {
+        if (i == FA__SM90_MAPS(tile_cols) - 1) box[0] = (uint32_t)FA__SM90_LAST(tile_cols);
         result = ((encode_tiled)entry)(map + i, dtype == FA_F16 ? FA__FLOAT16 : FA__BFLOAT16, 4, tensor.data, size, stride, box, element_stride,
                                        FA__INTERLEAVE_NONE, FA__SWIZZLE_128B, FA__L2_PROMOTION_128B, FA__OUTSIDE_IS_ZERO);
     }

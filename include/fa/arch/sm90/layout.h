@@ -10,6 +10,7 @@
 #define FA__SM90_PANELS(cols) (((cols) + FA__SM90_PANEL - 1) / FA__SM90_PANEL)
 #define FA__SM90_LAST(cols) (((cols) - 1) % FA__SM90_PANEL + 1) /* columns of the last panel */
 #define FA__SM90_MAPS(cols) ((cols) > FA__SM90_PANEL && (cols) % FA__SM90_PANEL != 0 ? 2 : 1) /* tensor maps, each for boxes of one width */
+#define FA__SM90_MAP_OF(cols, panel) ((panel) == FA__SM90_PANELS(cols) - 1 ? FA__SM90_MAPS(cols) - 1 : 0) /* which of them is for a panel */
 #define FA__SM90_ROW_BYTES 128
 #define FA__SM90_GROUP_BYTES 1024 /* eight rows of a panel */
 /* Where 16-byte unit `unit` of a row lies, in bytes. */

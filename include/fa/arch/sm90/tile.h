@@ -38,7 +38,7 @@ static FA_UNUSED fa_status FA__TILE(_map)(fa_tensor_map *map, fa_tensor tensor, 
 }
 /* That for a panel. */
 FA__FN const fa_tensor_map *FA__TILE(_map_of)(FA__TILE(_source) source, int panel) {
-    return source.map + (FA__TILE(_MAPS) > 1 && panel == FA__SM90_PANELS(FA_COLS) - 1);
+    return source.map + FA__SM90_MAP_OF(FA__BROUGHT, panel);
 }
 /* Starts the copy of a tile. Its NAME_BYTES bytes complete at the barrier (fa_mbarrier_address()), where some thread must expect
  * them (fa_mbarrier_expect()). One thread calls. */
