@@ -8,7 +8,7 @@ enum { /* in the layout of tiles (arch/sm90/layout.h) */
     FA__LOOP(_bias_panels) = FA__SM90_PANELS(FA_BLOCK_N),
     FA__LOOP(_bias_panel_bytes) = FA_BLOCK_M * FA__SM90_ROW_BYTES,
     FA__LOOP(_bias_tile_room) = FA__LOOP(_bias_panels) * FA__LOOP(_bias_panel_bytes),
-    FA__LOOP(_bias_tile_BYTES) = FA__LOOP(_bias_tile_room) - FA_BLOCK_M * (FA__SM90_PANEL - FA__SM90_LAST(FA_BLOCK_N)) * 2, /* what the copy engine brings */
+    FA__LOOP(_bias_tile_BYTES) = FA__SM90_BYTES(FA_BLOCK_M, FA_BLOCK_N), /* what the copy engine brings */
 };
 
 /* Whether the copy engine can bring it. */

@@ -94,12 +94,6 @@ enum { /* bytes of a stage */
 #else
 #define FA__SHARE(step, steps) (FA__COLS % (steps) || !FA__HAS_SCORE ? (step) * FA__COLS / (steps) : (step) * (FA__COLS / (steps)))
 #endif
-/* Where the bias of part i of a tile is. */
-#if FA__BIAS_ROOM
-#define FA__BIAS_PART(i) FA__LOOP(_bias_part)(&shared->bias, i, thread)
-#else
-#define FA__BIAS_PART(i) 0
-#endif
 
 FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * shared, int thread) {
     enum {
@@ -207,6 +201,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__LOOP(_pv_a) weights;
         FA__LOOP(_rest) rest[FA__PARTS];
         FA__LOOP(_defer_rest)(&rest[0], p, box, key0, !(masked | fresh), thread);
+        FA__WITH_BIAS(FA__UNROLL for (int i = 0; i < FA__PARTS; i++) rest[i].bias = FA__LOOP(_bias_part)(&shared->bias, i, thread);)
         FA__UNROLL
         for (int i = 0; i < FA__PARTS; i++) FA__LOOP(_qk_zero)(&s[i]);
         FA__WITH_COLUMNS(if (!FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
@@ -226,7 +221,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             const int i = half * (FA__PARTS - 1), first = half * (2 - FA__PARTS) * FA__COLS, part0 = key0 + i * FA__PART_N;
             float *x = s[i].x, sum[FA__ROWS_HELD];
             if (half == i) {
-                FA__LOOP(_apply)(&rest[i], x, p, at, box, part0, FA__BIAS_PART(i), masked, thread);
+                FA__LOOP(_apply)(&rest[i], x, p, at, box, part0, masked, thread);
                 if (FA__LEFT_ALONE ? !rest[i].hook : masked || (half == 0 && fresh)) {
                     if (FA__RAISES && FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha)) {
                         FA__LOOP(_softmax_fade)(&state, alpha);
@@ -238,7 +233,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             }
             FA__UNROLL
             for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
-            if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, FA__BIAS_PART(0), sum, 0, FA__COLS, FA__NEAR);
+            if (half == 0 && FA__PARTS == 1) FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, 0, FA__COLS, FA__NEAR);
             if (half == 0 && FA__PARTS == 2) {
                 const void *k_rest = FA__LOOP(_ktile_at)(&shared->k[stage], FA__PART_N, 0);
                 FA__LOOP(_defer_rest)(&rest[FA__PARTS - 1], p, box, key0 + FA__PART_N, !masked, thread);
@@ -247,7 +242,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 for (int k = 0; k < FA__QK; k++) {
                     FA__LOOP(_qk_mma_steps)(&s[FA__PARTS - 1], FA__Q, k_rest, thread, k, k + 1);
                     FA__LOAD(FA__QK + k);
-                    FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, FA__BIAS_PART(0), sum, FA__SHARE(k, FA__QK), FA__SHARE(k + 1, FA__QK), FA__NEAR);
+                    FA__LOOP(_weigh_rest)(&rest[0], &state, x, p, at, sum, FA__SHARE(k, FA__QK), FA__SHARE(k + 1, FA__QK), FA__NEAR);
                 }
                 FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[FA__PARTS - 1], &shared->columns, p, box, key0, 1, stage, thread);)
                 FA__LOOP(_vtile_commit)();
@@ -255,7 +250,7 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
             FA__UNROLL
             for (int k = 0; k < half * FA__PV; k++) { /* in half 1: P V of half 0, whose weights are packed */
                 FA__LOOP(_pv_mma_steps)(&o, &weights, &shared->v[stage], thread, k, k + 1);
-                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, FA__BIAS_PART(i), sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV),
+                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first + FA__SHARE(k, FA__PV), first + FA__SHARE(k + 1, FA__PV),
                                       FA__NEAR);
             }
             if ((FA__LOOP(_softmax_behind)(sum) || far) && (!FA__LEFT_ALONE || rest[i].hook)) { /* once more, starting with the product */
@@ -263,13 +258,13 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
                 FA__LOOP(_qk_zero)(&s[i]);
                 FA__WITH_COLUMNS(FA__LOOP(_multiply_columns)(&s[i], &shared->columns, p, box, key0, i, stage, again);)
                 FA__LOOP(_qk_mma)(&s[i], FA__Q, FA__LOOP(_ktile_at)(&shared->k[stage], i * FA__PART_N, 0), again);
-                FA__LOOP(_apply_all)(&rest[i], x, p, at, box, part0, FA__BIAS_PART(i), FA__LEFT_ALONE ? 0 : masked, again);
+                FA__LOOP(_apply_all)(&rest[i], x, p, at, box, part0, FA__LEFT_ALONE ? 0 : masked, again);
                 FA__LOOP(_softmax_raise)(&state, x, p->scale_log2, alpha);
                 FA__LOOP(_softmax_fade)(&state, alpha);
                 FA__LOOP(_pv_scale_rows)(&o, alpha);
                 FA__UNROLL
                 for (int r = 0; r < FA__ROWS_HELD; r++) sum[r] = 0.0f;
-                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, FA__BIAS_PART(i), sum, first, first + FA__COLS, 0);
+                FA__LOOP(_weigh_rest)(&rest[i], &state, x, p, at, sum, first, first + FA__COLS, 0);
                 if (FA__NEAR) far = FA__FAR;
             }
             FA__UNROLL
@@ -362,7 +357,6 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
 #undef FA__LINES
 #undef FA__WITH_COLUMNS
 #undef FA__WITH_BIAS
-#undef FA__BIAS_PART
 #undef FA__COLUMNS_BEHIND
 #undef FA__FAR
 #undef FA__DEFERS

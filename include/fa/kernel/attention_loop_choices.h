@@ -8,7 +8,8 @@
 #define FA__OWN_SCORE (FA__HAS_SCORE && !FA__SCORE_NEEDS)
 
 /* Whether Q's fragments stay in registers: where they fit, this saves reading them for every tile. Hooks, and masks
- * that read memory, need registers, too; with 32 rows a warp a bias under a mask needs them all (at 64 1.1 to 1.4 times as fast if it is held in registers, too, 1.00 to 1.03 if it is not). */
+ * that read memory, need registers, too; with 32 rows a warp a bias under a mask needs them all (at 64 1.1 to 1.4 times as fast if it
+ * is in registers itself, 1.00 to 1.03 if not). */
 #define FA__WARP_ROWS (FA_BLOCK_M / FA_WARPS)
 #define FA__KEEP_MOST                                                                       \
     (FA__WARP_ROWS == 16 ? (FA__MASK_READS && FA__SCORE_NEEDS == FA__NEED_BIAS ? 200 : 210) \
@@ -84,8 +85,9 @@
  * kept: at head dimensions 64 and 96 they are 9 to 13% faster than a maximum found first, at 128 no faster, while one part is 3%
  * faster there, and 7 and 4% at 192 and 256. Beyond 96 there are two parts for a soft cap, which is deferred to the exponentials and gains from
  * being hidden, too; and, for the registers, for hooks of one's own under masks that are no bands (elsewhere one part is 2 to 10% faster) or before sm_90, for masks
- * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 88 a bias that comes by way of shared memory is up to 7% faster with one
- * part, but up to 19% slower up to 16, and under a window up to 32, if the mask does not read memory; up to 96 (before sm_90 up to 72, since it would spill) one that is loaded into registers up to 1.5 times, for there is more time between its loads and its use; and ALiBi's columns under a prefix, from 72 on, 1.01 to 1.05 times. */
+ * that read memory, for a prefix before sm_90 or with columns of a hook, and for biases of keys under a window. Up to 96 (before sm_90 up to 72, since it would spill) a bias
+ * in registers is up to 1.5 times as fast with one part, for there is more time between its loads and its use; and ALiBi's columns under a prefix, from 72 on, 1.01 to 1.05
+ * times. A bias in shared memory is up to 7% faster with one part up to 88, but up to 19% slower up to 16, and under a window up to 32, unless the mask reads memory. */
 #define FA__HOOK_IN_PARTS                                                                \
     (FA__SCORE_NEEDS == FA__NEED_SOFTCAP || (FA__COLUMNS == FA__NEED_KEY_BIAS && FA__MASK_IS_BAND > 1) || \
      (FA__OWN_SCORE && (FA__BEFORE_90 || (FA__HAS_MASK && !FA__MASK_IS_BAND))))

@@ -12,7 +12,9 @@
 /* What is deferred of the hook for a part of a tile. */
 typedef struct FA__LOOP(_rest) {
     int hook; /* the hook is deferred */
-#if FA__BY_EIGHT
+#if FA__BIAS_ROOM
+    uint32_t bias; /* where it is: NAME_bias_part() */
+#elif FA__BY_EIGHT
     FA__LOOP(_addends) addends;
 #elif FA__HOOKED
     int query, key; /* a thread's first ones */
@@ -32,12 +34,11 @@ FA__FN void FA__LOOP(_defer_rest)(FA__LOOP(_rest) * rest, const FA__PARAMS *p, f
 #endif
 }
 
-/* Applies hook and mask now; nothing is deferred. `bias`: FA__BIAS_PART. */
+/* Applies hook and mask now; nothing is deferred. */
 FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
-                                 uint32_t bias, int masked, int thread) {
-    (void)bias;
+                                 int masked, int thread) {
 #if FA__BIAS_ROOM
-    FA__LOOP(_bias_add)(s, bias, p->scale, 1, 0, FA__LOOP(_qk_COLS));
+    FA__LOOP(_bias_add)(s, rest->bias, p->scale, 1, 0, FA__LOOP(_qk_COLS));
 #endif
     FA__LOOP(_modify)(s, p, at, box, key0, masked, FA__ALL_THERE, thread);
     rest->hook = 0;
@@ -48,24 +49,24 @@ FA__FN void FA__LOOP(_apply_all)(FA__LOOP(_rest) * rest, float *s, const FA__PAR
 
 /* After the products: applies hook and mask, unless the hook is deferred. */
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_rest) * rest, float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0,
-                             uint32_t bias, int masked, int thread) {
+                             int masked, int thread) {
 #if FA__HOOKED && !FA__BY_EIGHT
     /* A result that will be dropped is of key 0 and the block's first query: this thread's own may not exist. */
     rest->key = rest->hook * (key0 + FA__LOOP(_qk_col)(thread, 0));
     rest->query = box.queries.begin + rest->hook * FA__LOOP(_qk_row)(thread, 0);
     rest->distance = (float)(rest->key - rest->query - fa__shift(&p->args));
 #endif
-    if (!rest->hook) FA__LOOP(_apply_all)(rest, s, p, at, box, key0, bias, masked, thread);
+    if (!rest->hook) FA__LOOP(_apply_all)(rest, s, p, at, box, key0, masked, thread);
 }
 
 /* Computes the weights of the columns from `first` up to `last`, in place of the scores; their sums are added to sum[].
  * No branches: where nothing is deferred, addends are zero, and the result of another hook is dropped. `near`, a
  * compile-time constant: as NAME_weigh_near() of fa/softmax.h. */
 FA__FN void FA__LOOP(_weigh_rest)(const FA__LOOP(_rest) * rest, const FA__LOOP(_softmax_state) * state, float *s,
-                                  const FA__PARAMS *p, fa_index at, uint32_t bias, float *sum, int first, int last, int near) {
-    (void)rest, (void)at, (void)bias, (void)near;
+                                  const FA__PARAMS *p, fa_index at, float *sum, int first, int last, int near) {
+    (void)rest, (void)at, (void)near;
 #if FA__BIAS_ROOM
-    FA__LOOP(_bias_add)(s, bias, p->scale, rest->hook, first, last);
+    FA__LOOP(_bias_add)(s, rest->bias, p->scale, rest->hook, first, last);
 #elif FA__BY_EIGHT
     FA__LOOP(_add_columns)(&rest->addends, s, rest->hook ? p->scale : 1.0f, first, last);
 #elif FA__HOOKED

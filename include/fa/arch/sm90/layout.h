@@ -13,6 +13,7 @@
 #define FA__SM90_MAP_OF(cols, panel) ((panel) == FA__SM90_PANELS(cols) - 1 ? FA__SM90_MAPS(cols) - 1 : 0) /* which of them is for a panel */
 #define FA__SM90_ROW_BYTES 128
 #define FA__SM90_GROUP_BYTES 1024 /* eight rows of a panel */
+#define FA__SM90_BYTES(rows, cols) ((rows) * ((FA__SM90_PANELS(cols) - 1) * FA__SM90_ROW_BYTES + FA__SM90_LAST(cols) * 2)) /* of the boxes of a tile */
 /* Where 16-byte unit `unit` of a row lies, in bytes. */
 #define FA__SM90_OFFSET(row, unit, panel_bytes) \
     ((unit) / 8 * (panel_bytes) + (row) * FA__SM90_ROW_BYTES + ((unit) % 8 ^ (row) % 8) * 16)

@@ -13,7 +13,7 @@ FA__REQUIRE(FA_ROWS % 8 == 0, "FA_ROWS is " FA__STR(FA_ROWS) ": the layout of FA
 
 enum {
     FA__TILE(_PANEL_BYTES) = FA_ROWS * FA__SM90_ROW_BYTES,
-    FA__TILE(_BYTES) = (FA__SM90_PANELS(FA_COLS) - 1) * FA__TILE(_PANEL_BYTES) + FA_ROWS * FA__SM90_LAST(FA__BROUGHT) * 2, /* what a load of FA_TMA brings */
+    FA__TILE(_BYTES) = FA__SM90_BYTES(FA_ROWS, FA__BROUGHT), /* what a load of FA_TMA brings */
     FA__TILE(_MAPS) = FA__SM90_MAPS(FA__BROUGHT), /* side by side */
     FA__TILE(_UNITS) = (FA_COLS + 15) / 16 * 2, /* 16-byte units of a row that other loads fill: up to a step of wgmma's K */
 };
