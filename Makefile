@@ -26,7 +26,7 @@ help:
 	@echo "make test       run every test that this machine can run; make check is the same (FA_SEED=n repeats a run that printed seed n)"
 	@echo "make bench      time every instance, and beside PyTorch where there is one (GRID=full for the whole grid on the CPU)"
 	@echo "                make bench-cpu, bench-gpu, bench-compare, bench-rows-cpu, bench-rows-gpu, bench-rows-compare: a part of it"
-	@echo "make examples   build and run the ladder of examples"
+	@echo "make examples   build and run the ladder of examples (examples-cpu, examples-gpu: on one of them)"
 	@echo "make doc        write the documentation to $(BUILD)/doc/html (needs doxygen)"
 	@echo "make install    copy the headers, fa.pc, the CMake package and LICENSE to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR)"
 	@echo "make uninstall  remove what install put there"

@@ -19,8 +19,8 @@
 /** Prefix of every generated name: with `#define FA_NAME attn` there is attn_forward(). Required. */
 #define FA_NAME NAME
 
-/** The type of the tensors: #FA_F32, #FA_F16, #FA_BF16 or #FA_TF32. Required, but for fa/softmax.h and fa/reduce.h, which
- *  have none. */
+/** The type of the tensors: #FA_F32, #FA_F16, #FA_BF16 or #FA_TF32. Required, but for fa/softmax.h, where it is the type that weights
+ *  are rounded to, and fa/reduce.h, which has none. */
 #define FA_DTYPE FA_BF16
 
 /** Head dimension of q and k: a multiple of 8 from 8 to 256 (fa/attention.h, required). */

@@ -4,7 +4,7 @@
  *
  * `fa` is a header-only library: a header such as fa/attention.h is a template that you
  * instantiate by defining a few macros and including it. This file holds what is *not* a
- * template. It may be included any number of times, from C11 and from C++17 (nvcc).
+ * template. It may be included any number of times. C11 or C++17; gcc and clang also take C99 and C++11.
  *
  * @code{.c}
  * #include <fa/fa.h>
@@ -31,12 +31,11 @@
 #ifndef FA_FA_H
 #define FA_FA_H
 
-/* (gcc and clang compile it as C99, too.) */
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 #error "fa is written in C11: compile with -std=c11 or a later one (or -std=gnu11), not as C90"
 #endif
 #if defined(__cplusplus) && __cplusplus < 201103L
-#error "fa is written in C11 and C++11: compile with -std=c++17, -std=c++11 or a later one, not as C++98"
+#error "fa is written in C11 and C++17: compile with -std=c++17, -std=c++11 or a later one, not as C++98"
 #endif
 
 #include <stddef.h>
@@ -137,7 +136,7 @@ typedef enum fa_status {
     FA_ERROR_WORKSPACE,    /**< The workspace is missing, too small or not aligned: NAME_workspace() says what is needed. */
     FA_ERROR_NO_DEVICE,    /**< A GPU instance was called and there is no usable GPU or driver. */
     FA_ERROR_ARCHITECTURE, /**< The program holds no code for this GPU: the message names the flag to compile with. */
-    FA_ERROR_RESOURCE,     /**< The device or the system cannot give what the kernel needs (shared memory, threads). */
+    FA_ERROR_RESOURCE,     /**< A thread block needs more shared memory than the device has: the message says how much, and what to choose. */
     FA_ERROR_CUDA          /**< The CUDA runtime refused: the message has its words. */
 } fa_status;
 

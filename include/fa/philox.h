@@ -34,14 +34,16 @@ typedef struct fa_random4 {
 } fa_random4;
 
 /** @cond PRIVATE */
-/* A round. The multipliers and the key's increments are the paper's (section 4.3). The increments are the fractions of the golden ratio
+/* The multipliers and the key's increments are the paper's (section 4.3). The increments are the fractions of the golden ratio
  * and of sqrt(3), times 2^32. */
 #define FA__PHILOX_ROUNDS 10
 #define FA__PHILOX_STEP0 0x9E3779B9u
 #define FA__PHILOX_STEP1 0xBB67AE85u
+#define FA__PHILOX_BY0 0xD2511F53u
+#define FA__PHILOX_BY1 0xCD9E8D57u
+/* A round. */
 FA_HOOK void fa__philox_round(uint32_t *c, uint32_t k0, uint32_t k1) {
-    const uint32_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u;
-    const uint32_t low0 = multiplier0 * c[0], high0 = fa__high(multiplier0, c[0]), low1 = multiplier1 * c[2], high1 = fa__high(multiplier1, c[2]);
+    const uint32_t low0 = FA__PHILOX_BY0 * c[0], high0 = fa__high(FA__PHILOX_BY0, c[0]), low1 = FA__PHILOX_BY1 * c[2], high1 = fa__high(FA__PHILOX_BY1, c[2]);
     c[0] = high1 ^ c[1] ^ k0;
     c[1] = low1;
     c[2] = high0 ^ c[3] ^ k1;
@@ -108,9 +110,6 @@ FA_HOOK uint32_t fa__dropout_kept(const fa_dropout *d, uint64_t counter, const i
     for (int i = 0; i < 4 * counters; i++) kept |= (uint32_t)(c[i / 4][i % 4] > last) << i;
     return kept;
 }
-#undef FA__PHILOX_ROUNDS
-#undef FA__PHILOX_STEP0
-#undef FA__PHILOX_STEP1
 /** @endcond */
 
 /** Which of `count` elements, up to 32, from number `element` on are kept: bits from 0 on. Up to 8 of them may be before element 0:

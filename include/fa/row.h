@@ -208,6 +208,21 @@ FA__FN void FA__ROW(_store_times)(const FA__ROW(_view) * v, int64_t piece, const
 #endif
 #undef FA__LOOKS
 
+typedef struct FA__ROW(_drawn) {
+    const fa_dropout *dropout;
+    uint64_t first;
+    uint32_t kept; /* of all elements, if there are no more than 32 (GPU) */
+} FA__ROW(_drawn);
+#if defined(FA__DROPS) /* what the architecture has for whole pieces */
+FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, const fa_dropout *dropout) {
+    const FA__ROW(_drawn) d = {dropout, first, 0};
+    (void)v;
+    return d;
+}
+FA__FN void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t piece, const FA__ROW(_drawn) * d) {
+    FA__ROW(__drop)(x, FA__ROW(_count)(v, piece), d->first + (uint64_t)FA__ROW(_col)(v, piece, 0), d->dropout);
+}
+#else
 /* Which of up to 32 elements are kept; those of a part are neighbours. */
 FA__FN uint32_t FA__ROW(__draw)(const FA__ROW(_view) * v, int64_t piece, int base, int count, uint64_t first, const fa_dropout *dropout) {
     const int together = FA__ROW(_PART) < 32 ? FA__ROW(_PART) : 32;
@@ -217,18 +232,13 @@ FA__FN uint32_t FA__ROW(__draw)(const FA__ROW(_view) * v, int64_t piece, int bas
         kept |= fa_dropout_kept(dropout, first + (uint64_t)FA__ROW(_col)(v, piece, base + i), count - i < together ? count - i : together) << i;
     return kept;
 }
-typedef struct FA__ROW(_drawn) {
-    const fa_dropout *dropout;
-    uint64_t first;
-    uint32_t kept; /* of all elements, if there are no more than 32 */
-} FA__ROW(_drawn);
 enum { FA__ROW(__EARLY) = FA_PIECES > 0 && FA_PIECES * FA__ROW(_LENGTH) <= 32 };
 FA__FN FA__ROW(_drawn) FA__ROW(_draw)(const FA__ROW(_view) * v, uint64_t first, const fa_dropout *dropout) {
     FA__ROW(_drawn) d;
     d.dropout = dropout;
     d.first = first;
     d.kept = 0;
-#if FA_WHOLE == 2 && FA_VECTOR * (1 + FA__IS_HALF) >= 16 && FA__ARCH != FA_CPU
+#if FA_WHOLE == 2 && FA_VECTOR * (1 + FA__IS_HALF) >= 16
     /* The row begins at a counter, and so does each vector: two counters at a time, to hide each other's latency. */
     uint64_t counter = dropout->offset + (first + (uint64_t)FA__ROW(_col)(v, 0, 0)) / 4;
     FA__ROLL
@@ -256,6 +266,8 @@ FA__FN_CALLED void FA__ROW(_dropout)(float *x, const FA__ROW(_view) * v, int64_t
         for (int i = 0; i < n; i++) x[base + i] = kept >> i & 1 ? x[base + i] * d->dropout->scale : 0.0f;
     }
 }
+#endif
+#undef FA__DROPS
 
 #undef FA__ELEMENT
 #undef FA__ROW

@@ -38,6 +38,7 @@
  * | FA_COLS    | or these |           | columns of a tile that an owner holds |
  * | FA_OWNERS  | no       | 4 on GPUs, 1 on the CPU | neighbouring lanes that share the rows: 1, where each holds whole rows, 2, 4, ... 32 |
  * | FA_WIDE    | no       | 1         | 1: finite scores of any size; 0: magnitudes up to 1e9 (2e7 where weights are rounded to FA_F16), which saves one instruction per score |
+ * | FA_DTYPE   | no       | FA_F32    | the type that weights are rounded to: with a half type exponentials (CPU) and the logarithm (GPU) take fewer instructions, and err more |
  * | FA_ARCH    | no       | by the compiler | FA_CPU, 80 or 90: that of the product |
  * | FA_SUB     | no       |           | second part of the prefix, inside another template's instance; FA_NAME, FA_DTYPE and FA_ARCH stay defined |
  *

@@ -70,6 +70,14 @@
 #define FA_MASK fa_causal_document
 #include <fa/attention.h>
 
+/* Whose tiles Hopper visits from the diagonal on, and round. */
+#define FA_NAME c_sloped_document
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 8
+#define FA_MASK fa_document
+#define FA_SCORE fa_alibi
+#include <fa/attention.h>
+
 #define FA_NAME c_span
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 8
@@ -352,6 +360,7 @@ static const instance narrow = INSTANCE(c_narrow, window, none, FA_F32, 16);
 static const instance prefix_lm = INSTANCE(c_prefix, prefix, none, FA_F32, 8);
 static const instance document = INSTANCE(c_document, document, none, FA_BF16, 8);
 static const instance tilted_document = INSTANCE(c_tilted_document, document, tilted, FA_BF16, 16);
+static const instance sloped_document = INSTANCE(c_sloped_document, document, alibi, FA_BF16, 8);
 static const instance causal_document = INSTANCE(c_causal_document, causal_document, none, FA_BF16, 8);
 static const instance softcap = INSTANCE(c_softcap, full, softcap, FA_F32, 8);
 static const instance bias = INSTANCE(c_bias, full, bias, FA_F16, 8);
@@ -1923,8 +1932,10 @@ static void numerics(void) {
     bias_alone(&one_stage);
 #endif
     documents_apart(&document);
+    documents_apart(&sloped_document);
     many_documents(&document, 2300);
     many_documents(&causal_document, 2300);
+    many_documents(&sloped_document, 2300);
     many_documents(&tilted_document, 9000);
     spans(&span);
     large_scale(&key_bias, 200, 1);

@@ -303,6 +303,7 @@ static form random_form(rng *r) {
     often_alike(&s, r);
     s.dropout = rng_one_in(r, 2) ? 0 : 0.9f * (float)rng_uniform(r);
     s.seed = rng_next(r), s.offset = rng_one_in(r, 2) ? rng_next(r) : 0;
+    if (rng_one_in(r, 4)) s.offset = 0 - (uint64_t)rng_int(r, 0, 500); /* counters that wrap around within a row */
     s.without &= ~(1u << X | 1u << Y | 1u << D_Y);
     if (s.dropout > 0 || has(&s, RESIDUAL)) s.without &= ~(1u << SUM);
     s.forget = rng_one_in(r, 3);

@@ -38,7 +38,7 @@ FA__FN void FA__LOOP(_ask_columns)(FA__LOOP(_column_state) * state, const FA__PA
 #if FA__COLUMNS == FA__NEED_ALIBI
     (void)state, (void)p, (void)box, (void)tile, (void)thread;
 #else
-    if (tile >= 0) FA__LOOP(_ask_for_biases)(state->biases, p, box.batch, box.head, tile * FA_BLOCK_N, thread);
+    if (tile >= 0) FA__LOOP(_ask_for_biases)(state->biases, p, FA__LOOP(_row_of_biases)(p, box.batch, box.head), tile * FA_BLOCK_N, thread);
 #endif
 }
 /* and stored where the product finds them once nobody reads what was there; Q's are computed. */

@@ -17,7 +17,8 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 }
 #endif
 
-/* Where there is little shared memory: with one stage, unless tiles are made for that. Of those that are not chosen there only for fa__launch()'s message. */
+/* Bytes of shared memory that the kernel takes where it was compiled for a GPU with little of it: those of one stage, unless its tiles are made for such GPUs (FA__SCARCE).
+ * FA__AMPLE tiles are never chosen there: theirs are only for fa__launch()'s message. */
 #if FA__AMPLE
 enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
 #else

@@ -15,8 +15,8 @@
  * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short, or a bias
  * is waited for (FA__PARTS 1), Q K^T is not split, and the first half's exponentials are not hidden.
  *
- * A bias need not be called for each score. Of half types each warp copies its rows of a tile to a place of its own (FA__BIAS_ROOM: where there is room for it, and something is
- * gained); else it is loaded into registers before the products (attention_addends.h), for tiles that no mask looks at.
+ * The hook fa_bias need not be called for each score. Of a bias of half types each warp copies its rows of a tile to a place of its own (FA__BIAS_ROOM: where there is room for it,
+ * and something is gained); else it is loaded into registers before the products (attention_addends.h), for tiles that no mask looks at.
  *
  * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded: with one stage
  * before the product, with two (for the next tiles) between the steps of P V.

@@ -16,8 +16,8 @@ typedef struct FA__LOOP(_memory) {
 #endif
 } FA__LOOP(_memory);
 #if FA__OWN_NOTES
-/* What a tile is to one of the two parts: the mask looks at it; the part sees nothing of it. Both parts' kinds are one number. */
-enum { FA__LOOP(_looked_at) = 1, FA__LOOP(_not_seen) = 2, FA__LOOP(_kind_bits) = 2 };
+/* What a tile is to one of the two parts: the mask looks at it; the part sees nothing of it; ALiBi's lines bend in it. Both parts' kinds are one number. */
+enum { FA__LOOP(_looked_at) = 1, FA__LOOP(_not_seen) = 2, FA__LOOP(_is_bent) = 4, FA__LOOP(_kind_bits) = 3 };
 FA__REQUIRE(FA__READERS == 2, "two warpgroups of a team have notes of their own");
 #endif
 
@@ -163,9 +163,9 @@ FA__FN int FA__LOOP(_kinds_of)(const FA__LOOP(_memory) * memory, const FA__PARAM
     int kinds = 0;
     FA__UNROLL
     for (int part = 0; part < FA__READERS; part++) {
-        int whole = memory->whole[part] >> bit & 1;
+        const int whole = memory->whole[part] >> bit & 1;
 #if FA__COLUMNS == FA__NEED_ALIBI
-        whole = whole && !FA__LOOP(_crosses)(p, FA__LOOP(_part_of)(box, part).queries, tile * FA_BLOCK_N);
+        kinds |= FA__LOOP(_crosses)(p, FA__LOOP(_part_of)(box, part).queries, tile * FA_BLOCK_N) * FA__LOOP(_is_bent) << part * FA__LOOP(_kind_bits);
 #endif
         kinds |= (!whole || p->negate) * FA__LOOP(_looked_at) << part * FA__LOOP(_kind_bits);
         kinds |= (int)(memory->unseen[part] >> bit & 1) * FA__LOOP(_not_seen) << part * FA__LOOP(_kind_bits);
@@ -180,7 +180,18 @@ FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
     const int first = word & FA__LOOP(_first), last = word & FA__LOOP(_last), kind = kinds >> part * FA__LOOP(_kind_bits);
     const int skipped = kind & FA__LOOP(_not_seen) && *run < FA_STAGES - 1 && !(last && (first || *run > 0)) && (FA__SKIPS_FIRST || !first);
     *run = skipped ? *run + 1 : 0;
-    return (word & ~FA__LOOP(_masked)) | (kind & FA__LOOP(_looked_at) || skipped ? FA__LOOP(_masked) : 0) | (skipped ? FA__LOOP(_unseen) : 0);
+    word &= ~(FA__LOOP(_masked) | FA__LOOP(_bent));
+    return word | (kind & FA__LOOP(_looked_at) || skipped ? FA__LOOP(_masked) : 0) | (kind & FA__LOOP(_is_bent) ? FA__LOOP(_bent) : 0) | (skipped ? FA__LOOP(_unseen) : 0);
+}
+#endif
+
+#if FA__ROUND_TRIP
+/* The walk, which is about to start, begins with the tile where the diagonal crosses the block's first query, and the 32 that are remembered with that one. */
+FA__FN void FA__LOOP(_start_trip)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
+    const int tile = fa__max(fa__min((box.queries.begin + fa__shift(&p->args)) / FA_BLOCK_N, walk->count - 1), 0);
+    walk->from = tile % FA__LANES;
+    walk->before = tile - walk->from - FA__LANES;
+    walk->left = (walk->count + FA__LANES - 1) / FA__LANES;
 }
 #endif
 
@@ -192,10 +203,12 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
 #if FA__HAS_MASK
     while (!walk->visit) {
         walk->before += FA__LANES;
-        if (walk->before >= walk->count) return -1;
+        if (FA__ROUND_TRIP ? walk->left-- == 0 : walk->before >= walk->count) return -1;
+        if (FA__ROUND_TRIP && walk->before >= walk->count) walk->before = 0;
         const int tile = FA__LOOP(_walk_tile)(walk, walk->before + lane);
         const int ends_inside = ((uint32_t)tile + 1) * FA_BLOCK_N <= (uint32_t)p->args.seqlen_k; /* without a sign: for some lanes it is no tile of the walk's */
-        walk->visit = 0, walk->full = ~0u, walk->from = 0;
+        walk->visit = 0, walk->full = ~0u;
+        if (!FA__ROUND_TRIP) walk->from = 0;
         FA__UNROLL
         for (int part = 0; part < FA__READERS; part++) {
             const fa_box of_part = FA__LOOP(_part_of)(box, part);
@@ -219,7 +232,7 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
             if (rounder) best = rounder;
         }
     }
-    first = FA__LINES || !first || !best ? -1 : FA__OP(lowest_bit)(best);
+    first = FA__COLUMNS == FA__NEED_ALIBI || !first || !best ? -1 : FA__OP(lowest_bit)(best);
     const int bit = first < 0 ? FA__OP(lowest_bit)(FA__LOOP(_walk_ahead)(walk)) : first;
     if (first >= 0) walk->visit ^= 1u << first;
     if (FA__ROUND_FIRST && first >= 0) walk->from = first;
@@ -232,15 +245,16 @@ FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memo
     int full = (tile + 1) * FA_BLOCK_N <= p->args.seqlen_k;
 #endif
     (void)box;
+    int word = tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
 #if FA__COLUMNS == FA__NEED_ALIBI
-    full = full && !FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N);
+    if (FA__LOOP(_crosses)(p, box.queries, tile * FA_BLOCK_N)) word |= FA__LOOP(_bent);
 #endif
 #if FA__OWN_NOTES
     memory->kinds = FA__LOOP(_kinds_of)(memory, p, box, bit, tile);
 #elif FA__HAS_MASK
     (void)bit;
 #endif
-    return tile << FA__LOOP(_note_bits) | (full && !p->negate ? 0 : FA__LOOP(_masked));
+    return word;
 }
 
 /* Tells the other warps which block is number `count`. */
@@ -284,6 +298,9 @@ FA__FN void FA__LOOP(_plan_tiles)(const FA__LOOP(_launch) * launch, FA__LOOP(_sh
         if (!end) {
             FA__LOOP(_recall)(&memory, p, box, lane);
             FA__LOOP(_walk_start)(&walk, p, box, lane);
+#if FA__ROUND_TRIP
+            FA__LOOP(_start_trip)(&walk, p, box);
+#endif
         }
         int first = 1;
         FA__ROLL

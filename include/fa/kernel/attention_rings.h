@@ -42,7 +42,8 @@ enum {
     FA__LOOP(_first) = 4,
     FA__LOOP(_end) = 8,
     FA__LOOP(_unseen) = 16,
-    FA__LOOP(_note_bits) = FA__OWN_NOTES ? 5 : 4,
+    FA__LOOP(_bent) = FA__BENDS_APART ? 32 : FA__LOOP(_masked),
+    FA__LOOP(_note_bits) = FA__BENDS_APART ? 6 : FA__OWN_NOTES ? 5 : 4,
     FA__LOOP(_turn_barrier) = 1 /* the first warpgroup's; 0 is all threads' */
 };
 

@@ -59,8 +59,8 @@
 #define FA__BEFORE_90 0
 #endif
 
-/* Keys beside 32 rows a warp up to 128, with one product for each of Q K^T and P V. A bias in flight needs registers, too: of floats there are enough for 64 keys up to 80, of
- * half types up to 96, and up to 112 where it comes by way of shared memory instead (FA__BIAS_ROOM), which sm_80 has not got for two thread blocks. */
+/* Keys of a tile where a warp has 32 rows, up to head dimension 128, and each product is one. A bias in flight needs registers, too: of floats there are enough for 64 keys up to
+ * 80, of half types up to 96, and up to 112 where it comes by way of shared memory instead (FA__BIAS_ROOM), of which sm_80 has too little for two thread blocks. */
 #define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (!FA__IS_HALF ? 80 : FA__SIZED || FA__ANY_TARGET(FA__HAS_164_KB, 1) ? 96 : 112) ? 32 : 64)
 
 #if FA__ARCH == FA_CPU

@@ -19,6 +19,7 @@ typedef struct FA__LOOP(_walk) {
     int diagonal;         /* how many come before the diagonal */
     uint32_t visit, full; /* a bit for each of those 32: it is to be visited; the mask leaves all of it */
     int from;             /* the one of those 32 that the walk begins with: those before it come last */
+    int left;             /* how many 32s are still to come, where the walk goes round (FA__ROUND_TRIP) */
     int masked;           /* the latest tile is one that the mask looks at */
 #if FA__MASK_NEEDS & FA__NEED_SPAN
     fa_range seen_by_all[FA__READERS]; /* keys, not tiles, that all queries of a part see */

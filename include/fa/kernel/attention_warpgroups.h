@@ -98,7 +98,7 @@ typedef struct FA__LOOP(_consumer) {
     ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
-/* The block that is `back` blocks before the latest, from this warpgroup's first query on; and to its last one, where notes are about its queries alone. */
+/* The block that is `back` blocks before the latest, from this warpgroup's first query on: to the block's last one, or to its own where its notes are about its own queries alone (FA__OWN_NOTES). */
 FA__FN fa_box FA__LOOP(_own_box)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
@@ -146,15 +146,16 @@ FA__FN void FA__LOOP(_take_bias)(FA__LOOP(_consumer) * c) {
 
 /* Hooks and the mask, where a tile needs them; `smooth`: _step(). */
 FA__FN void FA__LOOP(_apply)(FA__LOOP(_consumer) * c, int plain, int smooth) {
-    int masked = plain ? 0 : c->note & FA__LOOP(_masked);
+    const int masked = plain ? 0 : c->note & FA__LOOP(_masked), bent = plain ? 0 : c->note & FA__LOOP(_bent);
 #if FA__BIAS_TILES
     FA__LOOP(_take_bias)(c);
 #endif
-    if (!FA__HOOKED && !masked) return;
+    if (!FA__HOOKED && !masked && !bent) return;
     const fa_box box = FA__LOOP(_own_box)(c, 0);
     const int key0 = FA__LOOP(_first_key)(c->note);
 #if FA__COLUMNS == FA__NEED_ALIBI
-    if (FA__LOOP(_crosses)(c->p, box.queries, key0)) FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, key0, c->thread);
+    if (bent && FA__LOOP(_crosses)(c->p, box.queries, key0)) FA__LOOP(_bend)(c->s.x, c->columns.slope, c->columns.zero, key0, c->thread);
+    if (!masked) return;
 #endif
     if (masked && c->p->negate) { /* a negative scale, without a hook: the exponent's factor stays positive */
         FA__UNROLL
@@ -190,17 +191,12 @@ FA__FN void FA__LOOP(_give_back_q)(const FA__LOOP(_consumer) * c, int condition)
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty), condition && c->thread == 0);
 }
 
-/* Waits for P V, and finishes its block if that was the last of it, or rescales O if the maximum has grown. */
-FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) * before, int last, int rescale,
-                              float *alpha) {
+/* Waits for P V, and finishes its block if that was the last of it. */
+FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) * before, int last) {
     FA__LOOP(_pv_wait)(&c->o, 0);
-    if (last) {
-        if (c->begun) FA__LOOP(_finish)(c, before);
-        c->summed = 0;
-    } else if (rescale) {
-        FA__LOOP(_softmax_fade)(before, alpha);
-        FA__LOOP(_pv_scale_rows)(&c->o, alpha);
-    }
+    if (!last) return;
+    if (c->begun) FA__LOOP(_finish)(c, before);
+    c->summed = 0;
 }
 
 /* Computes the weights of the current tile, packed, and their sums; the scores are kept. `near`: as if no maximum were large. */
@@ -290,9 +286,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
     if (!FA__CURVED || !smooth) FA__LOOP(_apply)(c, plain, smooth);
     if (FA__TURN_LATE) FA__LOOP(_end_turn)(c);
     if (last) FA__LOOP(_softmax_init)(&c->state);
-    int rescale = 0;
-    if (FA__LOOKS_FIRST) rescale = FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
-    else if (last && (!FA__GUESSES || c->note & FA__LOOP(_masked)))
+    if (last && (!FA__GUESSES || c->note & (FA__LOOP(_masked) | FA__LOOP(_bent))))
         FA__LOOP(_softmax_raise)(&c->state, c->s.x, scale_log2, alpha);
     else if (last) FA__LOOP(_softmax_raise_by)(&c->state, c->s.x, scale_log2, alpha, 4);
     if (FA__FAR_KEPT && last) c->far = FA__FAR(c);
@@ -301,7 +295,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
 #endif
     if (FA__LATE_K) word = FA__LOOP(_note_if)(c, there);
     else if (!(c->note & FA__LOOP(_last))) FA__LOOP(_take_note)(c, FA__LOOP(_await_tile)(c));
-    FA__LOOP(_settle)(c, &before, last, rescale, alpha);
+    FA__LOOP(_settle)(c, &before, last);
 
     for (int r = 0; r < FA__LOOP(_qk_ROWS); r++) c->state.sum[r] = last ? 0.0f : before.sum[r];
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_v, v_slot, empty), inside || c->begun); /* by all threads, which frees their notes, too */
@@ -312,8 +306,7 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
 #endif
     {
         FA__LOOP(_weigh)(c, FA__NEAR);
-        behind = !FA__LOOKS_FIRST && (((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) ||
-                                      (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c))));
+        behind = ((FA__GUESSES || !last) && FA__LOOP(_softmax_behind)(c->sum)) || (FA__NEAR && (FA__FAR_KEPT ? c->far : FA__FAR(c)));
     }
     c->begun = 1;
     if (FA__LATE_K && !(c->note & FA__LOOP(_last))) {
@@ -344,7 +337,7 @@ FA__FN void FA__LOOP(_skip)(FA__LOOP(_consumer) * c) {
 /* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the mask looks at, or 0, one that it
  * does not. One number, since the compiler makes a branch of each question. */
 FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
-    return (c->note & FA__LOOP(_last)) | (c->coming & FA__LOOP(_masked));
+    return (c->note & FA__LOOP(_last)) | (c->coming & (FA__LOOP(_masked) | FA__LOOP(_bent)));
 }
 #define FA__PLAIN_AHEAD(c) (!(FA__ASKS_TWICE && (c)->note & FA__LOOP(_last)) && !FA__LOOP(_ahead)(c)) /* in a function it would be one question */
 

@@ -63,17 +63,12 @@
 /* Whether it may also skip a block's first tile: where tiles come from the diagonal on, whose first one half of the queries do not see. */
 #define FA__SKIPS_FIRST (FA__OWN_NOTES && FA__LINES)
 
-/* Whether the maximum of a tile is looked for before the exponentials, or only after them, if their sum shows that this
- * is needed (fa/softmax.h, NAME_behind()): with ALiBi and documents maxima grow from tile to tile. (FA__COLUMNS and what else is
- * not defined here: attention_tiles.h.) */
-#define FA__LOOKS_FIRST (FA__COLUMNS == FA__NEED_ALIBI && !FA__LINES)
-
 /* Whether there is a hook of one's own. */
 #define FA__OWN_HOOK (FA__HOOKED && !FA__SOFT_CAP)
 
 /* Whether a block's first maximum is taken from a quarter of the columns, and checked afterwards like the others: up to 3% faster, but with a user's hook
  * that spills. */
-#define FA__GUESSES (!FA__LOOKS_FIRST && !FA__OWN_HOOK)
+#define FA__GUESSES (!FA__OWN_HOOK)
 
 /* Whether exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per score. */
 #define FA__NEAR FA__WIDE_SCORE
@@ -96,11 +91,16 @@
 #define FA__PLANS_TWICE (FA__MASK_IS_BAND && FA__COLUMNS != FA__NEED_ALIBI)
 
 /* Whether the planner keeps in shared memory what it can, since it would spill 16 bytes. */
-#define FA__PLANS_TIGHT (FA__OWN_NOTES && FA__OWN_HOOK && FA__MASK_READS)
+#define FA__PLANS_TIGHT (FA__OWN_NOTES && FA__MASK_READS && (FA__OWN_HOOK || FA__ROUND_TRIP))
 
-/* With ALiBi, tiles are visited from the diagonal outwards, so that the maximum does not grow from tile to tile; but
- * not where tiles are remembered. */
+/* With ALiBi the tile of the diagonal comes first, so that the maximum does not grow from tile to tile: then those before it and those behind it (FA__LINES); or,
+ * where the planner remembers tiles by 32s, those behind it, and from the first one on the others (FA__ROUND_TRIP). */
 #define FA__LINES (FA__COLUMNS == FA__NEED_ALIBI && !FA__REMEMBERS)
+#define FA__ROUND_TRIP (FA__COLUMNS == FA__NEED_ALIBI && FA__REMEMBERS)
+
+/* Whether a note tells the tiles that the diagonal crosses, where ALiBi's lines bend, from those that the mask looks at: 1 to 4% faster where these are not mostly the
+ * same, up to 2% slower elsewhere. A note has room for that if tiles are not too many. */
+#define FA__BENDS_APART (FA__COLUMNS == FA__NEED_ALIBI && FA__NO_BAND && !(FA__MASK_NEEDS & FA__WITH_CAUSAL) && FA_BLOCK_N >= 64)
 
 /* Whether the first tile of a block is, of those that need no mask, the one with the roundest number, after which come those behind it and then those before
  * it: neighbours under a window, which all begin at about the same time, then begin with the same tile, and wait less for memory. Up to 3% faster with two
@@ -124,15 +124,17 @@
 #endif
 
 /* Whether a tile of keys that has not landed before the exponentials is waited for after them. As there is no branch in between,
- * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 4% slower elsewhere. */
+ * the assembler can then also begin them while P V runs. Measured: 1 to 9% faster where it is 1, up to 6% slower elsewhere. */
 #if FA__WIDEST <= 64
-#define FA__LATE_K (FA__WIDEST <= 56 ? !FA__LOOKS_FIRST : !(FA__CRAMPED || FA__ALIBI_ALONE || FA__DOCUMENTS_OWN))
+#define FA__LATE_K (FA__WIDEST <= 56 || !(FA__CRAMPED || FA__ALIBI_ALONE || FA__DOCUMENTS_OWN))
 #elif FA__BIAS_TILES
 #define FA__LATE_K (FA__WIDEST <= 128 || FA__WIDEST > 160)
 #elif FA__HOOKED
 #define FA__LATE_K FA__HOOKED_192
+#elif FA__HAS_MASK && FA__COLUMNS == FA__NEED_KEY_BIAS
+#define FA__LATE_K (FA__WIDEST <= (FA__CAUSAL_AT_MOST || FA__MASK_IS_PREFIX ? 104 : 120))
 #elif FA__HAS_MASK
-#define FA__LATE_K ((FA__GROUPS == 3 && FA__COLUMNS == FA__NEED_KEY_BIAS) || (FA__WIDEST > 80 && FA__WIDEST <= (FA__REMEMBERS && FA__COLUMNS ? 88 : 96)))
+#define FA__LATE_K (FA__WIDEST <= 96 && (FA__WIDEST > 80 || (FA__COLUMNS && FA__NO_BAND && !FA__MASK_IS_PREFIX)))
 #else
 #define FA__LATE_K (FA__WIDEST <= 112)
 #endif
@@ -140,7 +142,7 @@
 /* Whether a tile's sums are added to its block's at the end of its step, not at the beginning of the next one. This changes nothing but the order in
  * which the assembler puts instructions, and is as measured: 1 to 6% faster where it is 1, up to 6% slower elsewhere; under a soft cap at 96 12% faster. */
 #if FA__WIDEST <= 64
-#define FA__SUMS_EARLY ((FA_HEAD_DIM_V == 64 && ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__HAS_MASK) || FA__DOCUMENTS_OWN)) || \
+#define FA__SUMS_EARLY ((FA_HEAD_DIM_V == 64 && ((FA__SOFT_CAP && FA__TEAMS != 2 && FA__HAS_MASK) || FA__DOCUMENTS_OWN || (FA__ROUND_TRIP && FA__MASK_NEEDS & FA__WITH_CAUSAL))) || \
                          (FA__WIDEST <= 48 && FA__SOFT_CAP && FA__NO_BAND && FA__TEAMS == 2) || \
                          (FA__WIDEST == 32 && FA__OWN_HOOK && FA__MASK_IS_BAND) || (FA__MASK_IS_BAND && !FA__HAS_SCORE && !FA__COLUMNS))
 #elif FA__WIDEST > 160

@@ -4,7 +4,6 @@
 #undef FA__TURNS
 #undef FA__REGISTERS
 #undef FA__PRODUCER_REGISTERS
-#undef FA__LOOKS_FIRST
 #undef FA__ROUND_FIRST
 #undef FA__LATE_K
 #undef FA__SUMS_EARLY
@@ -26,6 +25,8 @@
 #undef FA__HOOKED_192
 #undef FA__TURN_LATE
 #undef FA__LINES
+#undef FA__ROUND_TRIP
+#undef FA__BENDS_APART
 #undef FA__REMEMBERS
 #undef FA__GUESSES
 #undef FA__FAR_KEPT

@@ -26,6 +26,7 @@
  *   fraction, raise   x - floor(x), also of -infinity; p 2^floor(x), and 0 if x is below FA__EXP2_LOWEST; bounded: only -infinity is
  *           (AVX-512)
  *   stream  writes a line of 64 bytes, at a multiple of 64, past the caches; fa_cpu_stream_end() after the last
+ *   wide    64-bit products of the lower halves of words of 64 bits
  *   pieces, low, high, low2, high2   what a transposition is made of (columns: cpu/vector.h, with exponentials and others made of these)
  *
  * They are written with GNU vectors and a line of assembly each: including <immintrin.h> takes as long as half of an

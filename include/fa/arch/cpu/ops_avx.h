@@ -19,4 +19,5 @@ FA__OF_TWO(low, "vunpcklps")
 FA__OF_TWO(high, "vunpckhps")
 FA__OF_TWO(low2, "vunpcklpd")
 FA__OF_TWO(high2, "vunpckhpd")
+FA__OF_TWO(wide, "vpmuludq")
 #undef FA__OF_TWO

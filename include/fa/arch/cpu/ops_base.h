@@ -44,6 +44,15 @@ FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_low_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { re
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_high_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 2, 6, 3, 7); }
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_low2_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 0, 1, 4, 5); }
 FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_high2_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) { return FA__SHUFFLE(a, b, 2, 3, 6, 7); }
+FA__CPU_INLINE(0) fa_cpu_vec_0 fa_cpu_wide_0(fa_cpu_vec_0 a, fa_cpu_vec_0 b) {
+#if defined(__x86_64__)
+    __asm__("pmuludq %1, %0" : "+x"(a) : "x"(b));
+    return a;
+#else
+    typedef uint64_t words __attribute__((__vector_size__(16)));
+    return (fa_cpu_vec_0)(((words)a & 0xFFFFFFFFu) * ((words)b & 0xFFFFFFFFu));
+#endif
+}
 /* Eight halves at a time, by integer arithmetic that the compiler vectorises. */
 FA__CPU_INLINE(0) void fa_cpu_widen_0(float *to, const fa_f16 *from) {
     for (int i = 0; i < 8; i++) to[i] = fa_f16_to_float(from[i]);

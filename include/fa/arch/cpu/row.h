@@ -87,6 +87,7 @@ FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_
     return w;
 }
 
+#include <fa/arch/cpu/row_dropout.h>
 #include <fa/arch/cpu/row_vectors.h>
 
 /* n elements to floats and back: whole vectors, the rest one by one. */
