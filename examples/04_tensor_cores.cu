@@ -93,7 +93,8 @@ DEVICE void state_softmax(warp_state *w, float (*s)[4], float scale) {
         for (int j = 0; j < 4; j++) w->o[i][j] *= factor[j / 2];
 }
 
-/* O += P V: P is the left operand, from registers. V's matrices have keys for rows: transposed they are right operands. */
+/* O += P V: P is the left operand, from registers. V's matrices have keys for rows: transposed they are right
+ * operands. */
 DEVICE void state_outputs(warp_state *w, float (*s)[4], const tile_row *v) {
     int lane = (int)threadIdx.x % 32;
     for (int n = 0; n < BLOCK_N / 16; n++) {

@@ -118,8 +118,8 @@ KERNEL __launch_bounds__(THREADS) tma_tile_kernel(const __grid_constant__ mapped
         swizzled_scores(&w, s, &k[slot]);
         state_softmax(&w, s, m.p.scale);
         swizzled_outputs(&w, s, &v[slot]);
-        /* All have read tile i: the next round overwrites it. __syncthreads() alone orders what threads do among themselves;
-         * this has a fence before it, which puts their reads before the copy engine's writes, too. */
+        /* All have read tile i: the next round overwrites it. __syncthreads() alone orders what threads do among
+         * themselves; this has a fence before it, which puts their reads before the copy engine's writes, too. */
         rows64_barrier();
     }
     state_end(&w, m.p.o16 + ((int64_t)(batch * m.p.heads + head) * m.p.seqlen + first) * HEAD_DIM);

@@ -54,8 +54,8 @@ DEVICE void group_begin(group_state *w) {
     for (int r = 0; r < 2; r++) w->highest[r] = -INFINITY, w->sum[r] = 0;
 }
 
-/* The descriptor of a tile, from `bytes` into it on: bits 0 to 13 are the address, bits 32 to 45 the distance to the next
- * eight rows, both in units of 16 bytes; bits 62 and 63 say the layout, 1 for the 128-byte swizzle. */
+/* The descriptor of a tile, from `bytes` into it on: bits 0 to 13 are the address, bits 32 to 45 the distance to the
+ * next eight rows, both in units of 16 bytes; bits 62 and 63 say the layout, 1 for the 128-byte swizzle. */
 DEVICE UNUSED uint64_t descriptor(const void *tile, int bytes) {
     uint32_t address = fa_sm80_shared_address(tile) + (uint32_t)bytes;
     return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (address & 0x3FFFF) >> 4;
@@ -76,7 +76,8 @@ DEVICE void start_outputs(float *o, const uint32_t *p, const keys_tile *v) {
     for (int i = 0; i < KEYS / 16; i++) fa_sm90_wgmma_registers(HEAD_DIM, "bf16", "1", o, p + 4 * i, descriptor(v, 16 * 128 * i), 1);
     fa_sm90_wgmma_commit();
 }
-/* Waits until all but the latest `pending` groups are done, and with them this result: the compiler reads it from here on. */
+/* Waits until all but the latest `pending` groups are done, and with them this result: the compiler reads it from
+ * here on. */
 DEVICE void wait_scores(float *s, int pending) {
     fa_sm90_wgmma_wait(pending);
     fa_sm90_wgmma_arrived(KEYS, s);
@@ -171,8 +172,8 @@ KERNEL __launch_bounds__(128) wgmma_kernel(const __grid_constant__ mapped_proble
         group_pack(p, s);
         start_outputs(w.o, p, &shared->v[slot]);
         wait_outputs(w.o, 0);
-        /* All have read tile i: the next round overwrites it. They have read it by wgmma only, which needs no fence before the
-         * copy engine's writes; step 06 read by ldmatrix, which does. */
+        /* All have read tile i: the next round overwrites it. They have read it by wgmma only, which needs no fence
+         * before the copy engine's writes; step 06 read by ldmatrix, which does. */
         __syncthreads();
     }
     group_end(&w, m.p.o16 + ((int64_t)(batch * m.p.heads + head) * m.p.seqlen + first) * HEAD_DIM);

@@ -71,8 +71,8 @@ DEVICE void produce(const mapped_problem *m, roles_shared *shared, int first, in
 }
 
 DEVICE void roles_consume(const problem *p, roles_shared *shared, int consumer, uint16_t *o) {
-    /* Says for its warpgroup that a buffer is empty. It may, without a barrier: it has waited for the products that read the
-     * buffer, and those belong to all four warps. */
+    /* Says for its warpgroup that a buffer is empty. It may, without a barrier: it has waited for the products that
+     * read the buffer, and those belong to all four warps. */
     const int leader = threadIdx.x % 128 == 0;
     group_state w;
     float s[KEYS / 2], factor[2];

@@ -71,7 +71,8 @@ DEVICE void overlapped_consume(const problem *p, roles_shared *shared, int consu
         pass_turn(consumer);
         if (leader) fa_mbarrier_arrive(&shared->k_empty[(i + 1) % STAGES]);
         group_softmax(&w, s, factor, p->scale);
-        /* One wait, which all four warps share (PTX ISA, .aligned): not one in either arm of the question, which each warp answers for itself. */
+        /* One wait, which all four warps share (PTX ISA, .aligned): not one in either arm of the question, which
+         * each warp answers for itself. */
         wait_outputs(w.o, 0);
         /* Once a few tiles have been seen, most bring no larger score, and O stays. */
         if (__any_sync(0xFFFFFFFF, factor[0] != 1 || factor[1] != 1)) group_rescale(&w, factor);

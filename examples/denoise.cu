@@ -92,7 +92,8 @@ FA_HOOK fa_range nlm_window_queries(const struct nlm *u, fa_box box) {
     return queries;
 }
 
-/* The bias first, then nlm_self(). The chain needs FA_USER_ARGS, and so do the instances, each of which undefines it. */
+/* The bias first, then nlm_self(). The chain needs FA_USER_ARGS, and so do the instances, each of which undefines
+ * it. */
 #define FA_USER_ARGS struct nlm
 FA_SCORE_CHAIN(nlm_score, fa_key_bias, nlm_self)
 
@@ -127,8 +128,8 @@ static int mirrored(int x, int size) {
     return x;
 }
 
-/* The patches as rows of `dim` floats, and each one's squared length. 128 is subtracted from all numbers: dot products of
- * numbers near 0 keep more of their digits, and distances stay the same. */
+/* The patches as rows of `dim` floats, and each one's squared length. 128 is subtracted from all numbers: dot
+ * products of numbers near 0 keep more of their digits, and distances stay the same. */
 static void make_patches(image photo, int radius, int dim, float *patches, float *squares) {
     for (int y = 0; y < photo.height; y++)
         for (int x = 0; x < photo.width; x++) {

@@ -132,7 +132,8 @@ static UNUSED double now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-/** Threads to use, as the library counts: FA_THREADS from the environment, else the processors that this process may run on. */
+/** Threads to use, as the library counts: FA_THREADS from the environment, else the processors that this process may
+ *  run on. */
 static UNUSED int cores(void) {
     const char *wanted = getenv("FA_THREADS");
     char *end = NULL;

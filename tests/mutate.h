@@ -1,4 +1,5 @@
-/* mutate.h: the instances that make mutate tries first: few, and together every mask and score hook. In pairs.h's form. */
+/* mutate.h: the instances that make mutate tries first: few, and together every mask and score hook. In pairs.h's
+ * form. */
 PAIR(0, causal, alibi, F32, 64, 64)
 PAIR(1, window, softcap, BF16, 40, 72)
 PAIR(2, document, bias, F16, 128, 128)

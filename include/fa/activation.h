@@ -38,8 +38,8 @@
 /** @name fa_silu: x / (1 + exp(-x)), the activation of SwiGLU (Shazeer, arXiv 2002.05202)
  *  @{ */
 /** @cond PRIVATE */
-/* Tells kernel/swiglu_rows.h that the CPU has a vectorised version, kernel/swiglu_rows_cpu.h. (Compilers vectorise the scalar code equally well
- * except for the division, which takes 16 clocks of an Intel Xeon.) */
+/* Tells kernel/swiglu_rows.h that the CPU has a vectorised version, kernel/swiglu_rows_cpu.h. (Compilers vectorise
+ * the scalar code equally well except for the division, which takes 16 clocks of an Intel Xeon.) */
 #define FA__VECTORS_fa_silu ~, 1
 /** @endcond */
 FA_HOOK float fa_silu(const void *user, float x) {

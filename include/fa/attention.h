@@ -115,9 +115,9 @@ FA__REQUIRE(sizeof(FA__PARAMS) <= 4096, "FA_USER_ARGS is too large: with the lib
 
 #include <fa/kernel/attention_items.h>
 
-/* The factor of the exponents. For half types on a GPU it is clamped: while a row has no maximum yet, fa/softmax.h takes
- * -1e30 for it. The product of the two must not be infinite, but large enough in size for weights to become infinite,
- * which shows that there is no maximum yet. */
+/* The factor of the exponents. For half types on a GPU it is clamped: while a row has no maximum yet, fa/softmax.h
+ * takes -1e30 for it. The product of the two must not be infinite, but large enough in size for weights to become
+ * infinite, which shows that there is no maximum yet. */
 static FA_UNUSED float FA__ATTN(__bounded)(float factor) {
     if (FA__ARCH == FA_CPU || !FA__IS_HALF) return factor;
     return factor < 1e-25f ? 1e-25f : factor > 2e8f ? 2e8f : factor;

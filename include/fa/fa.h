@@ -54,8 +54,8 @@ FA__NOT_PACKED;
 #error "fa needs compute capability 8.0 or newer: compile with -arch=sm_80, sm_89, sm_90a or sm_100a, in CMake CMAKE_CUDA_ARCHITECTURES (nvcc without -arch picks an older one)"
 #endif
 
-/* (-msse2 alone does not make floats use SSE2: __SSE2_MATH__ says whether they do. With -mfpmath=both some use the x87 unit, and
- * __FLT_EVAL_METHOD__ is -1.) */
+/* (-msse2 alone does not make floats use SSE2: __SSE2_MATH__ says whether they do. With -mfpmath=both some use the
+ * x87 unit, and __FLT_EVAL_METHOD__ is -1.) */
 #if (defined(__i386__) || defined(__x86_64__)) && (!defined(__SSE2_MATH__) || __FLT_EVAL_METHOD__ + 0 < 0)
 #error "fa relies on floats that are rounded to float, which the x87 unit does not do: compile with -msse2 -mfpmath=sse"
 #endif
@@ -99,8 +99,9 @@ typedef uint16_t fa_bf16; /**< Storage of an FA_BF16 element (the upper half of 
 #else
 #define FA__NOINLINE __noinline__
 #endif
-/* A host function that runs once per call: its compile time matters more than its speed. (That saves a third of a second per instance
- * with nvcc, and a twentieth to a tenth of the CPU's time. Without any optimisation, gcc would keep those that nothing calls.) */
+/* A host function that runs once per call: its compile time matters more than its speed. (That saves a third of a
+ * second per instance with nvcc, and a twentieth to a tenth of the CPU's time. Without any optimisation, gcc would
+ * keep those that nothing calls.) */
 #if defined(__GNUC__) && !defined(__clang__)
 #define FA__CALLED static FA_UNUSED __attribute__((FA__NOINLINE, __cold__, __optimize__("Og")))
 #else

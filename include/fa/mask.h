@@ -261,7 +261,8 @@ FA_HOOK fa_range fa_span_queries(const void *user, fa_box box) {
 }
 /** @} */
 
-/** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. Goes after FA_USER_ARGS, if there is one. */
+/** Supplies the block functions of a mask that has only NAME_keep(): every block is visited and masked. Goes after
+ *  FA_USER_ARGS, if there is one. */
 #define FA_MASK_FROM_KEEP(name) FA__MASK_FROM_KEEP(name) /* whose arguments may be macros */
 #define FA__MASK_FROM_KEEP(name)                                                               \
     FA_HOOK fa_tile_class name##_tile(const FA_USER_ARGS *user, fa_box box) {                  \

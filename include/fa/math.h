@@ -80,16 +80,18 @@ FA_HOOK float fa_exp2(float x) {
 #endif
 }
 
-/** e to the power of x: within 3 + 2 |x| ulp, since x is multiplied first; 0 below -87.4, and on the CPU below -86.99. */
+/** e to the power of x: within 3 + 2 |x| ulp, since x is multiplied first; 0 below -87.4, and on the CPU below
+ *  -86.99. */
 FA_HOOK float fa_exp(float x) { return fa_exp2(FA__LOG2_E * x); }
 
-/** The natural logarithm: within 2 ulp, on GPUs 5, and there from 0.5 to 2 within 2e-7 absolutely; of 0 -infinity, of numbers below it NaN. */
+/** The natural logarithm: within 2 ulp, on GPUs 5, and there from 0.5 to 2 within 2e-7 absolutely; of 0 -infinity, of
+ *  numbers below it NaN. */
 FA_HOOK float fa_log(float x) {
 #if defined(__CUDA_ARCH__)
     return fa__log(x);
 #else
-    /* x = 2^n (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 P(f) (minimax in relative error, 5.8e-9). The
-     * logarithm of 2 in two parts, of which n times the first is exact. */
+    /* x = 2^n (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 P(f) (minimax in relative
+     * error, 5.8e-9). The logarithm of 2 in two parts, of which n times the first is exact. */
     const float least = 1.17549435e-38f;
     const uint32_t bits = fa__bits(x);
     const int32_t n = (int32_t)(bits - 0x3F3504F3u) >> 23;
@@ -111,10 +113,12 @@ FA_HOOK float fa_log(float x) {
 /** The hyperbolic tangent: within 5.5 ulp. */
 FA_HOOK float fa_tanh(float x) { return fa__tanh_accurate(x); }
 
-/** The same for results that become half types: on GPUs one instruction, within 2^-11 of the result; elsewhere fa_tanh(). */
+/** The same for results that become half types: on GPUs one instruction, within 2^-11 of the result; elsewhere
+ *  fa_tanh(). */
 FA_HOOK float fa_tanh_approximate(float x) { return fa__tanh(x, FA_BF16); }
 
-/** 1 / (1 + exp(-x)): within 5 + 2 |x| ulp, also where the result is small; 0 below -87.4, and on the CPU below -86.99. */
+/** 1 / (1 + exp(-x)): within 5 + 2 |x| ulp, also where the result is small; 0 below -87.4, and on the CPU below
+ *  -86.99. */
 FA_HOOK float fa_sigmoid(float x) {
 #if defined(__CUDA_ARCH__)
     return fa__reciprocal(1.0f + fa__exp2(-FA__LOG2_E * x));

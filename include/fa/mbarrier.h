@@ -54,7 +54,8 @@ typedef struct fa_mbarrier {
 /** The shared-memory address of a barrier, as NAME_load() takes it. */
 static __device__ __forceinline__ FA_UNUSED uint32_t fa_mbarrier_address(const fa_mbarrier *barrier) { return fa_sm90_shared_address(barrier); }
 
-/** Prepares a barrier whose phases end with `arrivals` arrivals. One thread calls it; after a block barrier others may use it. */
+/** Prepares a barrier whose phases end with `arrivals` arrivals. One thread calls it; after a block barrier others
+ *  may use it. */
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_init(fa_mbarrier *barrier, int arrivals) {
     fa_sm90_mbarrier_init(fa_mbarrier_address(barrier), arrivals);
     fa_sm90_mbarrier_fence();
@@ -63,7 +64,8 @@ static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_init(fa_mbarrier *b
 /** One arrival. */
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_arrive(fa_mbarrier *barrier) { fa_sm90_mbarrier_arrive(fa_mbarrier_address(barrier)); }
 
-/** One arrival, and `bytes` more bytes that copies must bring before the phase ends. Call it before those copies start. */
+/** One arrival, and `bytes` more bytes that copies must bring before the phase ends. Call it before those copies
+ *  start. */
 static __device__ __forceinline__ FA_UNUSED void fa_mbarrier_expect(fa_mbarrier *barrier, int bytes) {
     fa_sm90_mbarrier_expect(fa_mbarrier_address(barrier), bytes);
 }

@@ -34,8 +34,8 @@ typedef struct fa_random4 {
 } fa_random4;
 
 /** @cond PRIVATE */
-/* The multipliers and the key's increments are the paper's (section 4.3). The increments are the fractions of the golden ratio
- * and of sqrt(3), times 2^32. */
+/* The multipliers and the key's increments are the paper's (section 4.3). The increments are the fractions of the
+ * golden ratio and of sqrt(3), times 2^32. */
 #define FA__PHILOX_ROUNDS 10
 #define FA__PHILOX_STEP0 0x9E3779B9u
 #define FA__PHILOX_STEP1 0xBB67AE85u
@@ -85,7 +85,8 @@ typedef struct fa_dropout {
     float scale;           /**< the factor of elements that are kept */
 } fa_dropout;
 
-/** Dropout with a probability from 0 to 1; values outside that range, and NaN, are not checked here (the companions refuse them). */
+/** Dropout with a probability from 0 to 1; values outside that range, and NaN, are not checked here (the companions
+ *  refuse them). */
 FA_HOOK fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset) {
     fa_dropout d;
     d.seed = seed;

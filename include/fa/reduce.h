@@ -91,7 +91,8 @@ FA__FN void FA__RED(_merge)(float *count, float *mean, float *squares, float oth
 
 #include FA__LAYER(reduce)
 
-/* Raises the running maximum of a sum of exponentials to `largest`, which is no less, and rescales the sum; returns what exponentials are then relative to. */
+/* Raises the running maximum of a sum of exponentials to `largest`, which is no less, and rescales the sum; returns
+ * what exponentials are then relative to. */
 FA__FN float FA__RED(__rise)(float *max, FA__RED(__total) * sum, float largest, float scale_log2) {
     const float base = largest == -INFINITY ? 0.0f : largest; /* only -inf so far: their weights are 0 */
     *sum *= FA__RED(__rebased)(*max - base, scale_log2);

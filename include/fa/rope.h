@@ -92,13 +92,15 @@ typedef struct fa_rope_args {
 } fa_rope_args;
 
 /** @cond PRIVATE */
-/* Angles in turns, as fractions with the point before the highest bit: the bits of a product above it are whole turns. */
+/* Angles in turns, as fractions with the point before the highest bit: the bits of a product above it are whole
+ * turns. */
 #define FA__ROPE_POWERS 31
 typedef struct fa__rope_angles {
     uint64_t power[FA__ROPE_POWERS]; /* ratio^(2^i), where `ratio` is that of the angles of neighbouring pairs */
 } fa__rope_angles;
 
-/* In long double, which has all bits of a fraction: a double would be off by 10^-16, and angles at position 2 * 10^9 by that times 2 * 10^9. */
+/* In long double, which has all bits of a fraction: a double would be off by 10^-16, and angles at position 2 * 10^9
+ * by that times 2 * 10^9. */
 static inline FA_UNUSED fa__rope_angles fa__rope_angles_of(double base, int rotary_dim) {
     fa__rope_angles a = {{0}};
     for (int i = 0; rotary_dim >> (i + 1); i++) { /* no pair needs more */
@@ -114,8 +116,9 @@ FA_HOOK uint64_t fa__rope_angle(const fa__rope_angles *a, uint32_t pair) {
         if (pair >> i & 1) angle = fa__high64(angle, a->power[i]);
     return angle;
 }
-/* The sine and cosine of an angle in units of 2^-32 turns: of its distance from the nearest quarter turn by polynomials
- * (minimax, errors of 3.6e-9 of the sine and 1e-10 of the cosine), then exchanged and negated as that quarter requires. */
+/* The sine and cosine of an angle in units of 2^-32 turns: of its distance from the nearest quarter turn by
+ * polynomials (minimax, errors of 3.6e-9 of the sine and 1e-10 of the cosine), then exchanged and negated as that
+ * quarter requires. */
 FA_HOOK void fa__rope_sin_cos(float *sine, float *cosine, uint32_t turns) {
     uint32_t quarter = (turns + 0x20000000u) >> 30;
     float y = (float)(int32_t)(turns - (quarter << 30)) * 1.46291808e-9f; /* 2 pi / 2^32 */
@@ -139,8 +142,9 @@ static inline FA_UNUSED int fa__rope_aligned(const fa_tensor *t, int element_byt
 }
 /* Heads whose elements a team has in flight at a time; and how many it takes one after the other, so that its angles
  * are computed once: all on the CPU; on a GPU at most a few, so that many teams have little to do each, fewer if the
- * angles are read from tables, and few enough to leave work for enough threads. (bf16 on an H200, percent of a copy at
- * 1,024 to 16,384 columns, by heads: from tables 98 to 99 with 2, 99 to 100 with 4, 94 to 99 with 8; computed 94 with 4, 98 with 8.) */
+ * angles are read from tables, and few enough to leave work for enough threads. (bf16 on an H200, percent of a copy
+ * at 1,024 to 16,384 columns, by heads: from tables 98 to 99 with 2, 99 to 100 with 4, 94 to 99 with 8; computed 94
+ * with 4, 98 with 8.) */
 #define FA__ROPE_HEADS 2
 #define FA__ROPE_HEADS_MOST (1 << 30) /* one past the last head of a team must be an int, too */
 #define FA__ROPE_GROUP 8

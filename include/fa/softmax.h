@@ -128,8 +128,8 @@ FA__REQUIRE(0, "FA_OWNERS, the owners of a row, is " FA__STR(FA_OWNERS) ": a pow
 #endif
 
 /* For each row: the running maximum, which may be below the largest score so far, by as much as weights can stand
- * (FA__STALE_LIMIT, NAME_behind()); the owner's share of the sum of exp2((score - max) * scale); and on a GPU the bits of
- * the score at which `max` may have to change. */
+ * (FA__STALE_LIMIT, NAME_behind()); the owner's share of the sum of exp2((score - max) * scale); and on a GPU the
+ * bits of the score at which `max` may have to change. */
 typedef struct FA__SM(_state) {
     float max[FA_ROWS], sum[FA_ROWS];
 #if FA__ARCH != FA_CPU
@@ -214,7 +214,8 @@ FA__FN int FA__SM(_exceeds)(const FA__SM(_state) * state, const float *s) {
 #endif
 }
 
-/** NAME_raise() that looks at one of every `step` columns (a compile-time constant): enough if NAME_behind() is asked afterwards (GPU). */
+/** NAME_raise() that looks at one of every `step` columns (a compile-time constant): enough if NAME_behind() is asked
+ *  afterwards (GPU). */
 FA__FN int FA__SM(_raise_by)(FA__SM(_state) * state, const float *s, float scale_log2, float *alpha, int step) {
     enum { FA__COUNT = FA__SM(_CHAINS) };
     float part[FA__COUNT * FA_ROWS], reach = FA__STALE_LIMIT * fa__reciprocal(scale_log2);
@@ -271,7 +272,8 @@ FA__FN void FA__SM(_begin)(FA__SM(_state) * state, const float *s, float scale_l
 }
 #endif
 
-/** Third part, skipped for a tile that raises no maximum: turns the logarithms into factors and applies them to the sums. */
+/** Third part, skipped for a tile that raises no maximum: turns the logarithms into factors and applies them to the
+ *  sums. */
 FA__FN void FA__SM(_fade)(FA__SM(_state) * state, float *alpha) {
 #if FA__ARCH == FA_CPU
     FA__CPU_OP(exp2_rows)(alpha, FA_ROWS);
@@ -321,7 +323,8 @@ FA__FN void FA__SM(_weigh_as)(const FA__SM(_state) * state, const float *s, floa
     }
 }
 
-/** Last part: weights[], which may be s[], receives the weights, and sum[] the owner's sums of them, still to be added to the state's. */
+/** Last part: weights[], which may be s[], receives the weights, and sum[] the owner's sums of them, still to be
+ *  added to the state's. */
 FA__FN void FA__SM(_weigh)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum) {
     FA__SM(_weigh_as)(state, s, scale_log2, weights, sum, FA_WIDE);
 }
@@ -358,7 +361,8 @@ FA__FN void FA__SM(_weigh_columns_as)(const FA__SM(_state) * state, const float 
     }
 }
 
-/** NAME_weigh() of the columns from `first` up to `last`, whose sums are added to sum[]: for callers that interleave it with other work. */
+/** NAME_weigh() of the columns from `first` up to `last`, whose sums are added to sum[]: for callers that interleave
+ *  it with other work. */
 FA__FN void FA__SM(_weigh_columns)(const FA__SM(_state) * state, const float *s, float scale_log2, float *weights, float *sum,
                                    int first, int last) {
     FA__SM(_weigh_columns_as)(state, s, scale_log2, weights, sum, first, last, FA_WIDE);

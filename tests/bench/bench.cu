@@ -381,7 +381,8 @@ static void begin_cell(const instance *it, shape s, int plain) {
             plain ? "variants" : "grid", s.batch, s.heads, s.seqlen);
 }
 
-/* Checks, then times the instances of one cell together that are right. With `plain`, the others are variants of instance 0. */
+/* Checks, then times the instances of one cell together that are right. With `plain`, the others are variants of
+ * instance 0. */
 static void run_group(instance *const *all, int all_count, shape s, int plain) {
     instance *group[MAX_INSTANCES];
     int count = 0;

@@ -1,5 +1,5 @@
-/* What the programs of the benchmark share: memory where kernels run, the clock, the instances' libraries and what their
- * compilation took, what machine this is. A program is C for the CPU and, compiled by nvcc, for the GPU. */
+/* What the programs of the benchmark share: memory where kernels run, the clock, the instances' libraries and what
+ * their compilation took, what machine this is. A program is C for the CPU and, compiled by nvcc, for the GPU. */
 #ifndef FA_BENCH_BENCH_H
 #define FA_BENCH_BENCH_H
 
@@ -112,8 +112,9 @@ static FA_UNUSED double wall_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of run(what). On a GPU a write of 256 MB before it empties the L2 cache, and is long enough that both events
- * and the launch are queued when it ends. What earlier kernels have marked to leave that cache last would survive the write. */
+/* Seconds of run(what). On a GPU a write of 256 MB before it empties the L2 cache, and is long enough that both
+ * events and the launch are queued when it ends. What earlier kernels have marked to leave that cache last would
+ * survive the write. */
 static double time_once(void (*run)(const void *what), const void *what) {
 #if ON_GPU
     static cudaEvent_t begin, end;

@@ -1,8 +1,8 @@
-/* measure [--alone LOCK] FILE COMMAND...: runs a compiler and writes to FILE, a line each, the seconds it took (wall clock, then
- * processor), the largest memory of any of its processes and, where ptxas reports them, the registers of the
- * hungriest kernel and the bytes spilled by all. What the command prints goes to FILE.log, and its first lines to
- * stderr if it fails. Those with the same LOCK, a file, run one after the other: a compiler that has several threads takes twice as long
- * beside seven of its kind. */
+/* measure [--alone LOCK] FILE COMMAND...: runs a compiler and writes to FILE, a line each, the seconds it took (wall
+ * clock, then processor), the largest memory of any of its processes and, where ptxas reports them, the registers of
+ * the hungriest kernel and the bytes spilled by all. What the command prints goes to FILE.log, and its first lines
+ * to stderr if it fails. Those with the same LOCK, a file, run one after the other: a compiler that has several
+ * threads takes twice as long beside seven of its kind. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

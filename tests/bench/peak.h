@@ -16,8 +16,8 @@
 #define PEAK_CHAINS_16(X, ...) \
     PEAK_CHAINS_12(X, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__) X(14, __VA_ARGS__) X(15, __VA_ARGS__)
 
-/* Defines peak_NAME(rounds), for instructions that `attribute` allows: multiply-adds of vectors of that size, in registers of the
- * assembler's class `in`; %0 is a chain, %1 and %2 what all share. */
+/* Defines peak_NAME(rounds), for instructions that `attribute` allows: multiply-adds of vectors of that size, in
+ * registers of the assembler's class `in`; %0 is a chain, %1 and %2 what all share. */
 #define PEAK_VECTORS(name, attribute, bytes, chains, in, instructions)          \
     attribute static double peak_##name(long rounds) {                          \
         typedef float vector __attribute__((vector_size(bytes)));               \

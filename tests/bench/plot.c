@@ -1,6 +1,6 @@
-/* plot < table > picture.svg: a panel of lines for every panel name. The table has columns with tabs between them: panel,
- * series, x, y and, if it is not the sequence length, what x is. The places of x are evenly spaced, in order of their
- * value; y starts at 0. */
+/* plot < table > picture.svg: a panel of lines for every panel name. The table has columns with tabs between them:
+ * panel, series, x, y and, if it is not the sequence length, what x is. The places of x are evenly spaced, in order
+ * of their value; y starts at 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

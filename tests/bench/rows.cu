@@ -316,8 +316,8 @@ static void load_column(double *to, const instance *it, int tensor, int64_t col,
     free(values);
 }
 
-/* Runs a direction into poisoned outputs, all of which must be written, and compares some rows, and columns, with float64.
- * Returns the largest error as a share of what is allowed. */
+/* Runs a direction into poisoned outputs, all of which must be written, and compares some rows, and columns, with
+ * float64. Returns the largest error as a share of what is allowed. */
 static double check_cell(const kernel_call *call, const char **what) {
     instance *it = call->it;
     const direction *way = &it->kernel->way[call->way];

@@ -1,5 +1,5 @@
-/* The kernels that rows.cu times: their tensors, what a direction must move, the lengths of the rows, and each direction
- * in float64 for one row. */
+/* The kernels that rows.cu times: their tensors, what a direction must move, the lengths of the rows, and each
+ * direction in float64 for one row. */
 #ifndef FA_BENCH_ROWS_KERNELS_H
 #define FA_BENCH_ROWS_KERNELS_H
 
@@ -75,7 +75,8 @@ FA_HOOK int is_nan(const void *from, size_t i, int dtype) {
 
 /* --------------------------------------------------------------------- check */
 
-/* A result may differ from the exact one by half a unit in the last place of its type, and by `slack` of fp32 arithmetic. */
+/* A result may differ from the exact one by half a unit in the last place of its type, and by `slack` of fp32
+ * arithmetic. */
 static void expect(check *c, double got, double exact, double slack, int dtype) {
     double unit = dtype == FA_BF16 ? 0x1p-8 : dtype == FA_F16 ? 0x1p-11 : 0x1p-24;
     double least = dtype == FA_F16 ? 0x1p-25 : dtype == FA_BF16 ? 0x1p-134 : 0x1p-150; /* below the normal numbers */

@@ -55,8 +55,9 @@ tolerance check_prepare(problem *p, result *exact, int rows, rng *r) {
         for (int64_t row = 0; row < exact->rows; row++) seen += !isinf(exact->lse[row]);
         if (!exact->rows || !p->args.seqlen_k) break; /* nothing to compute */
     }
-    /* With one visible key, or two equal ones, the unfused computation happens to be exact. The fused one still rounds
-     * the unnormalised sum and its reciprocal: a unit of fp32. FA_F32 on a GPU multiplies with 22 bits of either operand. */
+    /* With one visible key, or two equal ones, the unfused computation happens to be exact. The fused one still
+     * rounds the unnormalised sum and its reciprocal: a unit of fp32. FA_F32 on a GPU multiplies with 22 bits of
+     * either operand. */
     t.o = fmax(t.o, (p->of.dtype == FA_F32 && check_place == MEMORY_DEVICE ? 8 : 2) * number_half_ulp(largest_v(p), FA_F32));
     return t;
 }
@@ -137,8 +138,9 @@ int check_forward(problem *p) {
 }
 
 int check_shape(const instance *of, const shape *s, rng *r, double *worst) {
-    /* The largest error of few rows says little about the unfused computation. In doubt it is measured on more, and once more
-     * where little is missing: a hidden or saturated score has no error, and in some shapes few rows have others. */
+    /* The largest error of few rows says little about the unfused computation. In doubt it is measured on more, and
+     * once more where little is missing: a hidden or saturated score has no error, and in some shapes few rows have
+     * others. */
     enum { ROWS = 128, LITTLE = 4, DOUBTS = 2 };
     static const int rows_in_doubt[DOUBTS] = {8192, 65536};
     problem p;

@@ -24,7 +24,8 @@ tolerance check_measure(const problem *p, const result *exact);
 tolerance check_prepare(problem *p, result *exact, int rows, rng *r);
 
 /* Compares a problem's downloaded outputs with the reference: values, lse, and that nothing else was written.
- * Returns 1 and the worst error as a share of what is allowed; or 0 after notes that say what is wrong, unless quiet. */
+ * Returns 1 and the worst error as a share of what is allowed; or 0 after notes that say what is wrong, unless
+ * quiet. */
 int check_outputs(problem *p, const result *exact, tolerance allowed, double *worst, int quiet);
 
 /* All of it for one shape: allocate, fill, run, compare, free. */
@@ -35,12 +36,12 @@ shape check_random_shape(const instance *of, rng *r, int large);
 /* Number `i` of a list of shapes that broke attention kernels before; returns 0 past its end. */
 int check_nasty_shape(const instance *of, int i, shape *s, rng *r);
 
-/* Has the CPU instances use their number i (mod 4) instruction set: the best, AVX2, plain, AVX-512. Returns its name. What the
- * processor lacks is replaced by what it has. */
+/* Has the CPU instances use their number i (mod 4) instruction set: the best, AVX2, plain, AVX-512. Returns its
+ * name. What the processor lacks is replaced by what it has. */
 const char *check_instruction_set(int i);
 
-/* How many threads a call of the CPU uses: its hook calls check_meet(), where each thread waits, once, until `expected` of them have come, or for
- * ten seconds; check_met() tells how many came. */
+/* How many threads a call of the CPU uses: its hook calls check_meet(), where each thread waits, once, until
+ * `expected` of them have come, or for ten seconds; check_met() tells how many came. */
 void check_meet_begin(int expected);
 void check_meet(void);
 int check_met(void);

@@ -39,12 +39,13 @@ void matrix_download(matrix *m);
 int matrix_intact(const matrix *m);
 int matrix_untouched(const matrix *m);
 
-/* How far a result that is computed in float, and is then rounded to the type, may be from the exact one: by half a unit
- * in its last place, and by `slack`. Returns 0 if both are NaN or the same infinity, else the error as a share of that. */
+/* How far a result that is computed in float, and is then rounded to the type, may be from the exact one: by half a
+ * unit in its last place, and by `slack`. Returns 0 if both are NaN or the same infinity, else the error as a share
+ * of that. */
 double matrix_error(double got, double exact, double slack, int dtype);
 
-/* Where a suite's matrices are: on the device as nvcc compiles it, else on the host. Returns 0, with the reason as a skip,
- * if that cannot be. */
+/* Where a suite's matrices are: on the device as nvcc compiles it, else on the host. Returns 0, with the reason as a
+ * skip, if that cannot be. */
 static inline int matrix_place(memory_place *place, const char *suite) {
 #if defined(__CUDACC__)
     const char *why = NULL;

@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* What a source that includes this is compiled for: a simulated GPU, which is slow, so that a suite repeats less there; or a real one. */
+/* What a source that includes this is compiled for: a simulated GPU, which is slow, so that a suite repeats less
+ * there; or a real one. */
 #if defined(TEST_SIMULATOR)
 #define SIMULATED 1
 #else

@@ -5,8 +5,8 @@
 
 #include <fa/fa.h>
 
-/* 2^exponent, a normal number; and the exponent of one, or of a subnormal one less than we ask for. (A sixth of the time of companions' tests
- * was ldexp() and frexp().) */
+/* 2^exponent, a normal number; and the exponent of one, or of a subnormal one less than we ask for. (A sixth of the
+ * time of companions' tests was ldexp() and frexp().) */
 static double power(int exponent) {
     uint64_t u = (uint64_t)(1023 + exponent) << 52;
     double x;

@@ -175,8 +175,8 @@ static void fill_documents(buffer *b, int rows, int batch, int kind, int first, 
     }
 }
 
-/* Spans of queries, of the kinds that documents have: sequences end to end, each with queries and keys of its own and a causal mask; any spans, also
- * beyond either end, and of no key; all keys; no key. */
+/* Spans of queries, of the kinds that documents have: sequences end to end, each with queries and keys of its own
+ * and a causal mask; any spans, also beyond either end, and of no key; all keys; no key. */
 static void fill_spans(problem *p, rng *r) {
     const shape *s = &p->shape;
     int *begins = (int *)(void *)p->span_begin.host, *ends = (int *)(void *)p->span_end.host, longest = s->documents == 4 ? 400 : 60;

@@ -36,7 +36,8 @@ int rng_one_in(rng *r, int n) { return rng_int(r, 1, n) == 1; }
 double rng_uniform(rng *r) { return (double)(rng_next(r) >> 11) * 0x1p-53; }
 
 double rng_normal(rng *r) {
-    /* Eight uniform numbers of 16 bits, from two draws: their sum has variance 8/12. (Four sums of two at once, in lanes of 32 bits.) */
+    /* Eight uniform numbers of 16 bits, from two draws: their sum has variance 8/12. (Four sums of two at once, in
+     * lanes of 32 bits.) */
     const uint64_t lanes = 0x0000FFFF0000FFFFu;
     uint64_t u = rng_next(r), v = rng_next(r), sums = (u & lanes) + (u >> 16 & lanes) + (v & lanes) + (v >> 16 & lanes);
     double sum = (double)((sums & 0xFFFFFFFF) + (sums >> 32) + 4); /* each counts from a half */

@@ -1,5 +1,6 @@
-/* launch.h: kernel<<<blocks, threads, shared_bytes>>>(arguments) on the simulated GPU, of any number of arguments: the machine's own launch, as the
- * library calls it, is of one. Returns when the kernel has ended. simulator_launch_clusters(): by clusters of so many blocks. */
+/* launch.h: kernel<<<blocks, threads, shared_bytes>>>(arguments) on the simulated GPU, of any number of arguments:
+ * the machine's own launch, as the library calls it, is of one. Returns when the kernel has ended.
+ * simulator_launch_clusters(): by clusters of so many blocks. */
 #ifndef SIMULATOR_LAUNCH_H
 #define SIMULATOR_LAUNCH_H
 

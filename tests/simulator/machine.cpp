@@ -1,11 +1,14 @@
-/* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR and MACHINE_MINOR: or 8.9, or 9.0) on the CPU, for tests: kernels are compiled by the host's compiler, with the library's
- * instruction layer replaced (include/), and run here.
+/* machine.cpp: a GPU of compute capability 8.0 (MACHINE_MAJOR and MACHINE_MINOR: or 8.9, or 9.0) on the CPU, for
+ * tests: kernels are compiled by the host's compiler, with the library's instruction layer replaced (include/), and
+ * run here.
  *
- * A block's threads are fibers that give each other the turn where a warp or the block meets; the blocks of a cluster take turns, too, with shared
- * memory at the same place, which is put aside meanwhile. A thread runs as far as it can, and the order
- * of blocks, of warps and of lanes changes by chance, as does when a copy lands, or a product is computed: at once, or only when it is waited
- * for. So a barrier or a wait that is missing is seen, and threads that wait for each other are. Shared memory and new device memory begin as NaN; behind both it is noticed if somebody reads or writes.
- * There is no weak memory order, of fences only the one between stmatrix and the copy engine, and no clock. */
+ * A block's threads are fibers that give each other the turn where a warp or the block meets; the blocks of a
+ * cluster take turns, too, with shared memory at the same place, which is put aside meanwhile. A thread runs as far
+ * as it can, and the order of blocks, of warps and of lanes changes by chance, as does when a copy lands, or a
+ * product is computed: at once, or only when it is waited for. So a barrier or a wait that is missing is seen, and
+ * threads that wait for each other are. Shared memory and new device memory begin as NaN; behind both it is noticed
+ * if somebody reads or writes. There is no weak memory order, of fences only the one between stmatrix and the copy
+ * engine, and no clock. */
 #include "machine.h"
 
 #ifndef MACHINE_MAJOR
@@ -77,9 +80,10 @@ struct __align__(64) parameters {
 };
 typedef void (*kernel_function)(parameters); /* of which a kernel reads what it has */
 
-/* Where a thread goes on, or who gives it the turn. context_new(): at the beginning of a function, on a stack whose end is a multiple of 16.
- * context_switch() keeps this place, and goes on at the other. In assembly where there is some, since most of the time is spent on these: by
- * setjmp() and longjmp() tests take 1.3 times as long, and swapcontext() asks the system each time. */
+/* Where a thread goes on, or who gives it the turn. context_new(): at the beginning of a function, on a stack whose
+ * end is a multiple of 16. context_switch() keeps this place, and goes on at the other. In assembly where there is
+ * some, since most of the time is spent on these: by setjmp() and longjmp() tests take 1.3 times as long, and
+ * swapcontext() asks the system each time. */
 #if defined(__x86_64__)
 typedef void *context; /* its stack, where what a call must leave as it is lies on top */
 extern "C" void context_switch(context *own, const context *other);
@@ -261,8 +265,9 @@ const machine_words *machine_share(const uint32_t *words, int count) {
 
 /* ---- memory ---- */
 
-/* Static shared variables are thread_local, as fa__shared is, and lie before or behind it among the program's variables of this kind, in a section
- * whose ends the linker names, if there are any. Addresses count all of these first, and then dynamic shared memory, as a GPU's do. */
+/* Static shared variables are thread_local, as fa__shared is, and lie before or behind it among the program's
+ * variables of this kind, in a section whose ends the linker names, if there are any. Addresses count all of these
+ * first, and then dynamic shared memory, as a GPU's do. */
 extern "C" const char __start_shared[] __attribute__((weak)), __stop_shared[] __attribute__((weak));
 static struct {
     ptrdiff_t before, behind; /* bytes, multiples of 1024 */
@@ -496,7 +501,8 @@ void machine_wrote(uint32_t address) {
     current->unfenced.push_back(std::make_shared<written>(written{address, 0}));
     own->all.push_back(current->unfenced.back());
 }
-/* Of what the thread has written itself, and of what it has learnt at barriers that others had written before they arrived. */
+/* Of what the thread has written itself, and of what it has learnt at barriers that others had written before they
+ * arrived. */
 void machine_proxy_fence(void) {
     for (const std::shared_ptr<written> &w : current->unfenced) w->fenced = 1;
     current->unfenced.clear();
@@ -618,7 +624,8 @@ static cudaError_t says(cudaError_t error) {
     return error;
 }
 
-/* Shared memory, dynamic and static, of the block that has the turn is put aside, or taken from there, unless the block is its cluster. */
+/* Shared memory, dynamic and static, of the block that has the turn is put aside, or taken from there, unless the
+ * block is its cluster. */
 static void put_aside(void) {
     if (cluster.count == 1) return;
     const size_t dynamic_bytes = cluster.shared_bytes + FENCE;
@@ -669,7 +676,8 @@ static void run(const void *kernel, unsigned blocks, unsigned threads, unsigned 
     const unsigned backwards = chance() & 1, clusters = blocks / clustered;
     for (unsigned i = 0; i < clusters; i++) run_cluster(backwards ? clusters - 1 - i : i);
 }
-/* How many of `bytes` there are at an address: how large a kernel's parameters are is not known, and on the caller's stack less may follow. */
+/* How many of `bytes` there are at an address: how large a kernel's parameters are is not known, and on the caller's
+ * stack less may follow. */
 static size_t readable(const void *from, size_t bytes) {
     static thread_local uintptr_t begin, end;
     const uintptr_t at = (uintptr_t)from;

@@ -1,4 +1,5 @@
-/* machine.h: what the instruction layer of the simulator asks of its machine. Functions of whole warps and blocks, as on a GPU. */
+/* machine.h: what the instruction layer of the simulator asks of its machine. Functions of whole warps and blocks,
+ * as on a GPU. */
 #ifndef SIMULATOR_MACHINE_H
 #define SIMULATOR_MACHINE_H
 
@@ -14,7 +15,8 @@ typedef struct machine_words {
 int machine_lane(void);
 void machine_warp_barrier(void);
 void machine_barrier(void);
-/* Shows the caller's words to its warp, and returns those of all lanes. They stand until the warp's next but one call. */
+/* Shows the caller's words to its warp, and returns those of all lanes. They stand until the warp's next but one
+ * call. */
 const machine_words *machine_share(const uint32_t *words, int count);
 
 /* Addresses of shared memory as 32 bits, and back. */
@@ -37,13 +39,14 @@ int machine_mbarrier_test(uint32_t barrier, int parity);
 void machine_mbarrier_wait(uint32_t barrier, int parity);
 /* bar.sync, and bar.arrive, which does not wait. */
 void machine_bar(int id, int threads, int waits);
-/* The copy engine: boxes of a tensor to shared memory, which arrive when they like; and back, of which those committed are read by
- * machine_store_read() at the latest. */
+/* The copy engine: boxes of a tensor to shared memory, which arrive when they like; and back, of which those
+ * committed are read by machine_store_read() at the latest. */
 void machine_load_box(uint32_t to, const void *map, uint32_t barrier, int c0, int c1, int c2, int c3);
 void machine_store_box(uint32_t from, const void *map, int c0, int c1, int c2, int c3);
 void machine_store_commit(void);
 void machine_store_read(void);
-/* Clusters: the caller's block in its cluster; its barrier; a float for the shared memory of another block, whose mbarrier counts it. */
+/* Clusters: the caller's block in its cluster; its barrier; a float for the shared memory of another block, whose
+ * mbarrier counts it. */
 int machine_cluster_rank(void);
 void machine_cluster_arrive(void);
 void machine_cluster_wait(void);

@@ -54,7 +54,8 @@ typedef struct task {
 static task new_task(const kind *k, const form *s, rng *r);
 static const char *describe(const kind *k, const form *s);
 static form random_form(rng *r);
-/* The largest errors of what is downloaded, as shares of what is allowed: of the forward's results; of the gradients, from what the forward left. */
+/* The largest errors of what is downloaded, as shares of what is allowed: of the forward's results; of the
+ * gradients, from what the forward left. */
 static double forward_error(const task *p), backward_error(const task *p);
 /* The backward, where it gets other arguments than the forward. */
 #if defined(BACKWARD)
@@ -218,7 +219,8 @@ static int message_begins(const char *message, const char *name, int backward, c
     snprintf(begin, sizeof begin, "%s_%s: %s", name, backward ? "backward" : "forward", text);
     return !strncmp(message, begin, strlen(begin));
 }
-/* The call fails with a message that starts with the instance's name and has both words in it, and writes nothing. The task is deleted. */
+/* The call fails with a message that starts with the instance's name and has both words in it, and writes nothing.
+ * The task is deleted. */
 static void fails_with(fa_status wanted, task *p, int backward, const char *first, const char *second) {
     fa_status status = (backward ? p->k->backward : p->k->forward)(&p->args, 0);
     char message[600];
@@ -238,7 +240,8 @@ static void fails_without_args(const kind *k, int backward) {
 }
 static int succeeds(const kind *k, const ARGS *a) { return k->forward(a, 0) == FA_OK && k->backward(a, 0) == FA_OK; }
 
-/* ---- two rows of 64 BF16 that are more than 2^31 elements apart: untouched pages between them take no memory on the host ---- */
+/* ---- two rows of 64 BF16 that are more than 2^31 elements apart: untouched pages between them take no memory on
+ * the host ---- */
 
 static const int64_t FAR = ((int64_t)1 << 31) + 5;
 static const size_t FAR_BYTES = (((size_t)1 << 31) + 69) * 2;
@@ -326,8 +329,9 @@ static inline void check_one_gap(tally *t, int64_t longest) {
         }
 }
 
-/* Of kernels with exponentials: numbers about as large as those from which on exponents are computed otherwise, 10^6 / log2(e), and many times that,
- * in eight rows; and numbers far above their row's others, relative to which a float exponential is infinite, or wraps around. */
+/* Of kernels with exponentials: numbers about as large as those from which on exponents are computed otherwise, 10^6
+ * / log2(e), and many times that, in eight rows; and numbers far above their row's others, relative to which a float
+ * exponential is infinite, or wraps around. */
 static inline void set_large(matrix *m, rng *r) {
     static const double sizes[] = {6.9e5, -6.9e5, 6.94e5, -6.94e5, 3e6, -3e6, 2e9, -2e9};
     for (int i = 0; i < 8; i++) {
@@ -340,8 +344,9 @@ static inline double lonely_height(int i) {
     return heights[i % 9];
 }
 
-/* Eight rows that begin with one element, or, every second of them, with 64, far above all others, which are alike: of a sum of exponentials, very many terms that are
- * about as large as half a unit in the last place of a sum that has the first ones, or than as much of a piece's terms together. */
+/* Eight rows that begin with one element, or, every second of them, with 64, far above all others, which are alike:
+ * of a sum of exponentials, very many terms that are about as large as half a unit in the last place of a sum that
+ * has the first ones, or than as much of a piece's terms together. */
 enum { TOP_HEAVY = 8 };
 static inline double top_height(int i) {
     static const double heights[TOP_HEAVY] = {15.5, 15.5, 16.75, 16.5, 19.5, 18, 20.75, 19.75};

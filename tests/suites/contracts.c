@@ -1,6 +1,6 @@
 /* contracts.c: what the library promises besides right numbers: errors with messages, nothing written on an error,
- * empty rows, NaN, bitwise determinism, batch invariance, 64-bit offsets, concurrent calls, several instances in one file
- * and one instance in several. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+ * empty rows, NaN, bitwise determinism, batch invariance, 64-bit offsets, concurrent calls, several instances in one
+ * file and one instance in several. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -587,8 +587,8 @@ static void errors(void) {
     problem_delete(&p);
 }
 
-/* Missing parameters of combined masks and hooks: documents of which none matches, and NaN. In a child, because the question
- * is whether it crashes. */
+/* Missing parameters of combined masks and hooks: documents of which none matches, and NaN. In a child, because the
+ * question is whether it crashes. */
 static void combined_parameters(void) {
     const shape s = shape_plain(1, 1, 1, 5, 7);
     static const char *const what[] = {"an AND of masks without document_q", "an AND of masks without document_k",
@@ -748,8 +748,9 @@ static void far_scores(const instance *of, double rounding) {
         problem p = fresh(of, &s);
         float *key_bias = (float *)(void *)p.key_bias.host;
         int wrong = 0, growing = shifts[n] == 0, late = shifts[n] > 1e6f && shifts[n] < 1e10f, first = growing ? KEYS - 20 : late ? 130 : 0, d = of->head_dim;
-        /* So far away that a float holds no difference: all weights are equal. At 1e5 differences of 1/128 remain. Or a few keys
-         * are ahead of all others, and those of the ones before them; or there are such scores from the middle of a tile on. */
+        /* So far away that a float holds no difference: all weights are equal. At 1e5 differences of 1/128 remain.
+         * Or a few keys are ahead of all others, and those of the ones before them; or there are such scores from
+         * the middle of a tile on. */
         for (int j = 0; j < KEYS; j++) key_bias[j] = late && j < first ? 0.0f : !growing ? shifts[n] : j < 75 ? -1e20f : j < 150 ? 0.0f : j < first ? 1e6f : 1e30f;
         for (size_t i = 0; i < KEYS * (size_t)d * fa_dtype_bytes(of->dtype); i += 4)
             if (fabsf(shifts[n]) < 1e10f) memset(p.k.host + PROBLEM_FRONT + i, 0, 4);
@@ -769,7 +770,8 @@ static void far_scores(const instance *of, double rounding) {
     }
 }
 
-/* How many elements of a query's O differ from the mean of what it sees of V: keys from `begin` on whose bias, if there is one, is not -infinity. */
+/* How many elements of a query's O differ from the mean of what it sees of V: keys from `begin` on whose bias, if
+ * there is one, is not -infinity. */
 static int differ_from_mean(problem *p, int query, int begin, int end, const float *bias) {
     int wrong = 0;
     for (int c = 0; c < p->of.head_dim; c++) {
@@ -783,8 +785,8 @@ static int differ_from_mean(problem *p, int query, int begin, int end, const flo
     return wrong;
 }
 
-/* Scores as low, of which some rows see none in the first tiles: a window's, or those of biases of -infinity; all that see one have the mean
- * of what they see. */
+/* Scores as low, of which some rows see none in the first tiles: a window's, or those of biases of -infinity; all
+ * that see one have the mean of what they see. */
 static void late_low_scores(const instance *of) {
     enum { LENGTH = 256, LEFT = 100 };
     const float lows[] = {-1e30f, -1e32f, of->score == SCORE_key_bias ? -3.4e38f : -0x1.fep127f}; /* FA_BF16 has no larger ones */
@@ -861,8 +863,9 @@ static void large_scale(const instance *of, int queries, int times) {
     tap_ok(!wrong && sure > queries * times / 2, "%s: a scale of 2e8 leaves the largest, of %d queries (%d wrong)", of->name, queries, wrong);
 }
 
-/* Runs a problem as it is filled, and compares it with the reference: up to what an unfused computation is off, but of o at least `o`, and
- * of lse `lse`, if that is not 0; and in any case up to `most`. *worst: the largest share of it. */
+/* Runs a problem as it is filled, and compares it with the reference: up to what an unfused computation is off, but
+ * of o at least `o`, and of lse `lse`, if that is not 0; and in any case up to `most`. *worst: the largest share of
+ * it. */
 static int agrees_up_to(problem *p, double o, double lse, tolerance most, double *worst) {
     result exact = result_new(p);
     reference_attention(p, &exact);
@@ -879,8 +882,8 @@ static int agrees_up_to(problem *p, double o, double lse, tolerance most, double
 static const tolerance unlimited = {INFINITY, INFINITY};
 static int agrees(problem *p, double o, double lse, double *worst) { return agrees_up_to(p, o, lse, unlimited, worst); }
 
-/* Scores that are alike, of products of 0 or (where they may be large) of large ones, whatever the scale: rows have the mean of what they
- * see, and those that see nothing are 0. */
+/* Scores that are alike, of products of 0 or (where they may be large) of large ones, whatever the scale: rows have
+ * the mean of what they see, and those that see nothing are 0. */
 static void any_scale(const instance *of) {
     enum { QUERIES = 350, KEYS = 300, LEFT = 30 };
     static const float scales[] = {1e-30f, 1e-29f, 1e-27f, 1e9f, 1e30f, -1e30f};
@@ -926,8 +929,8 @@ static void steep_lines(const instance *of) {
     tap_ok(!wrong, "%s: slopes of 1e6 and more leave the nearest key (%d wrong)", of->name, wrong);
 }
 
-/* What hooks add is added exactly, whatever the scale, the lengths, and the side of the diagonal, and infinities hide. Where q is 0 the
- * first cases see rounding nowhere else. */
+/* What hooks add is added exactly, whatever the scale, the lengths, and the side of the diagonal, and infinities
+ * hide. Where q is 0 the first cases see rounding nowhere else. */
 static void added_scores(const instance *of) {
     enum { EXACT = 2 };
     static const struct {
@@ -940,8 +943,8 @@ static void added_scores(const instance *of) {
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         /* At most, in units of log2, in which scores are kept. */
         const double added = 1.45 * (of->score == SCORE_alibi ? (double)slopes[n % 2][n % 2 ? 3 : 0] * fmax(cases[n].queries, cases[n].keys) : n % 2 ? 1e4 : 100);
-        /* An unfused computation rounds sums to half types, and is off by whole units: here only weights may be rounded so. What is added is
-         * rounded when it is divided by the scale, and when it is multiplied. */
+        /* An unfused computation rounds sums to half types, and is off by whole units: here only weights may be
+         * rounded so. What is added is rounded when it is divided by the scale, and when it is multiplied. */
         const tolerance halves = {number_half_ulp(4, of->dtype) + 4 * 2 * number_half_ulp(added, FA_F32), 1e-4 + 4 * number_half_ulp(added, FA_F32)};
         shape s = shape_plain(2, 4, 2, cases[n].queries, cases[n].keys);
         problem p = fresh(of, &s);
@@ -958,11 +961,13 @@ static void added_scores(const instance *of) {
             }
             memcpy(&bias[3 * cases[n].keys], &nan, sizeof nan);
         }
-        /* Where q is 0 all rows of a head are alike: too few to measure an error by. A key that outweighs the others and comes early
-         * is rounded with each of the hundreds after it: at random, 1e-6 of values up to 4, of which 2e-6 are allowed. Rounding what
-         * is added, at 100, would be 5e-6. 1e-4: 13 units of the last place of what is added. */
-        /* Where q is not 0 the largest error is that of a few rows in which two keys weigh alike: o is off by up to a quarter of the difference of their
-         * values for what their scores are off by. With other roundings others are the largest: of 600 times, one was off by 2.4 times the unfused one. */
+        /* Where q is 0 all rows of a head are alike: too few to measure an error by. A key that outweighs the others
+         * and comes early is rounded with each of the hundreds after it: at random, 1e-6 of values up to 4, of which
+         * 2e-6 are allowed. Rounding what is added, at 100, would be 5e-6. 1e-4: 13 units of the last place of what
+         * is added. */
+        /* Where q is not 0 the largest error is that of a few rows in which two keys weigh alike: o is off by up to
+         * a quarter of the difference of their values for what their scores are off by. With other roundings others
+         * are the largest: of 600 times, one was off by 2.4 times the unfused one. */
         const double least = 8 * number_half_ulp(4, FA_F32), alike = n < EXACT || n % 2 ? 0 : 2 * number_half_ulp(added, FA_F32);
         wrong += !agrees_up_to(&p, fmax(least, alike), n < EXACT ? 1e-4 : 0, of->dtype == FA_F32 ? unlimited : halves, &worst);
         problem_delete(&p);
@@ -984,8 +989,8 @@ static void documents_apart(const instance *of) {
     problem_delete(&p);
 }
 
-/* More tiles of keys than a warp looks at at once, whose documents come more than once, and two batches. (With 9,000 keys Hopper's planner goes more than
- * twice round the ring of its notes.) */
+/* More tiles of keys than a warp looks at at once, whose documents come more than once, and two batches. (With 9,000
+ * keys Hopper's planner goes more than twice round the ring of its notes.) */
 static void many_documents(const instance *of, int keys) {
     enum { QUERIES = 300 };
     shape s = shape_plain(2, 1, 1, QUERIES, keys);
@@ -998,8 +1003,8 @@ static void many_documents(const instance *of, int keys) {
     problem_delete(&p);
 }
 
-/* Spans of neighbouring queries far apart, with tiles between them that none of them sees, and one query in the middle that sees some of these; and
- * those of a causal mask: tiles that all see, and a diagonal. */
+/* Spans of neighbouring queries far apart, with tiles between them that none of them sees, and one query in the
+ * middle that sees some of these; and those of a causal mask: tiles that all see, and a diagonal. */
 static void spans(const instance *of) {
     enum { QUERIES = 310, KEYS = 2300 };
     for (int causal = 0; causal < 2; causal++) {
@@ -1111,9 +1116,9 @@ static void many_heads(void) {
     tap_ok(check_shape(&half_causal, &s, &random_numbers, &worst), "7 batches of 12345 heads in groups of 3");
 }
 
-/* Every block of queries is computed, whatever number of threads, blocks and heads there are, and however few heads' keys
- * fit in the cache: q, k and v are one row, repeated, so that many keys take no memory, and the window shows each query one
- * key. Every output is that row. */
+/* Every block of queries is computed, whatever number of threads, blocks and heads there are, and however few heads'
+ * keys fit in the cache: q, k and v are one row, repeated, so that many keys take no memory, and the window shows
+ * each query one key. Every output is that row. */
 static void every_block(void) {
 #if defined(__CUDACC__) /* which has no use for `threads` */
     enum { D = 16, MOST = 12 * 128 * 7 * D, THREADS = 1 };
@@ -1145,8 +1150,8 @@ static void every_block(void) {
     free(got);
 }
 
-/* The same with a bias, by the order of the blocks alone: without a mask each would visit all keys. Heads that have in common what no cache
- * keeps take each block together, and so do sequences; all others one head after the other. */
+/* The same with a bias, by the order of the blocks alone: without a mask each would visit all keys. Heads that have
+ * in common what no cache keeps take each block together, and so do sequences; all others one head after the other. */
 static void every_block_of_a_bias(void) {
     enum { BLOCK = 128, HEADS = 7, BATCH = 3, MOST = 12, ALL = 0, SEQUENCES = 1, NOBODY = 2 }; /* who shares a bias */
     static uint16_t room[32]; /* which nobody reads */
@@ -1203,7 +1208,8 @@ static int64_t bits_at(const problem *p, int b, int h, int i, int c) {
     return bits;
 }
 
-/* Whether some of the `rows` queries that a query is looked at with see a key of the tile, of `cols`, that holds a key. */
+/* Whether some of the `rows` queries that a query is looked at with see a key of the tile, of `cols`, that holds a
+ * key. */
 static int visited(const problem *p, int rows, int cols, int query, int key) {
     const int first = query / rows * rows, tile = key / cols * cols;
     for (int i = first; i < first + rows && i < p->args.seqlen_q; i++)
@@ -1251,7 +1257,8 @@ static void nan_beside(const instance *of) {
         for (int c = 0; c < of->head_dim; c++) {
             wrong += !isnan(problem_get(&q, &q.o, &q.args.o, 0, 0, growing ^ 8, c));
             const double apart = problem_get(&q, &q.o, &q.args.o, 0, 0, growing, c) - problem_get(&p, &p.o, &p.args.o, 0, 0, growing, c);
-            /* There rows of a warp change their maximum together, within a tile, and weights are rounded relative to that. */
+            /* There rows of a warp change their maximum together, within a tile, and weights are rounded relative to
+             * that. */
             wrong += plan.arch == 80 ? !(fabs(apart) <= 0x1p-9) : bits_at(&q, 0, 0, growing, c) != bits_at(&p, 0, 0, growing, c);
         }
         problem_delete(&q);
@@ -1300,7 +1307,8 @@ static void nan_spreads(const instance *of) {
     q = rerun(&p, 'v', AT, COL, NAN);
     for (int i = 0; i < ROWS; i++)
         for (int c = 0; c < d; c++) {
-            /* Hidden from a row, it is 0 * NaN: only a tile that is not visited does nothing. (A warpgroup may skip what a block visits.) */
+            /* Hidden from a row, it is 0 * NaN: only a tile that is not visited does nothing. (A warpgroup may skip
+             * what a block visits.) */
             const int rows = plan.arch == 90 ? 64 : plan.block_m;
             if (c == COL && visited(&p, rows, plan.block_n, i, AT)) v_wrong += !isnan(problem_get(&q, &q.o, &q.args.o, 0, 0, i, c));
             else if (c != COL || !visited(&p, plan.block_m, plan.block_n, i, AT)) v_others += bits_at(&q, 0, 0, i, c) != bits_at(&p, 0, 0, i, c);
@@ -1432,8 +1440,9 @@ static void biases_in_one_stage(void) {
 }
 #endif
 
-/* The same of a sequence whose bias the copy engine can bring if it is alone, and the warps gather if it is not: what they put beside the queries
- * that there are must be the same, since a warp's rows are weighed anew together. One key outweighs the others: its product is -5, its bias 12.3. */
+/* The same of a sequence whose bias the copy engine can bring if it is alone, and the warps gather if it is not:
+ * what they put beside the queries that there are must be the same, since a warp's rows are weighed anew together.
+ * One key outweighs the others: its product is -5, its bias 12.3. */
 static void bias_alone(const instance *of) {
     enum { KEYS = 512, ONE = 300 };
     shape s = shape_plain(1, 1, 1, 1, KEYS), t = shape_plain(2, 1, 1, 1, KEYS + 4);
@@ -1589,8 +1598,8 @@ static void far_biases(const instance *of) {
     delete_space(far, space);
 }
 
-/* The most keys that are accepted: positions come near the largest int. Queries, keys and values are one row, repeated, and a window shows few
- * of them: o is that row, and lse tells whether the distances are right. */
+/* The most keys that are accepted: positions come near the largest int. Queries, keys and values are one row,
+ * repeated, and a window shows few of them: o is that row, and lse tells whether the distances are right. */
 static void longest_sequence(const instance *of) {
     enum { QUERIES = 70, KEYS = 2147482624, LEFT = 100 };
     shape s = shape_plain(1, 1, 1, QUERIES, 1);
@@ -1974,7 +1983,8 @@ static void numerics(void) {
 }
 
 #if !defined(__CUDACC__) && defined(__x86_64__)
-/* The best instruction set that the processor has is used, but no better one than FA_CPU_ISA asks for, unless the compiler was told to assume it. */
+/* The best instruction set that the processor has is used, but no better one than FA_CPU_ISA asks for, unless the
+ * compiler was told to assume it. */
 static void instruction_sets_asked_for(void) {
     static const char *const names[] = {"base", "avx2", "avx512", ""}, *const schedules[] = {"cpu", "cpu-avx2", "cpu-avx512"};
     const shape s = shape_plain(1, 1, 1, 64, 64);

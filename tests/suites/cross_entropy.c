@@ -1,5 +1,6 @@
-/* cross_entropy.c: fa/cross_entropy.h against float64: random shapes, layouts and options, gradients by finite differences,
- * special values and targets, errors, determinism. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+/* cross_entropy.c: fa/cross_entropy.h against float64: random shapes, layouts and options, gradients by finite
+ * differences, special values and targets, errors, determinism. The same source runs on the CPU and, compiled by
+ * nvcc, on the GPU. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -279,8 +280,8 @@ static void differences(options o, rng *r) {
 
 /* ---- special values ---- */
 
-/* Rows of `cols`: some -inf; all -inf; a NaN; +inf; the extremes; equal ones; a target of no weight; NaN and infinity where
- * the target is ignored; a target that is no class. */
+/* Rows of `cols`: some -inf; all -inf; a NaN; +inf; the extremes; equal ones; a target of no weight; NaN and
+ * infinity where the target is ignored; a target that is no class. */
 static void special(const kind *k, int64_t cols, rng *r) {
     form s = plain(9, cols);
     double largest = k->dtype == FA_F16 ? 65504 : 1e38;
@@ -442,7 +443,8 @@ static void far_apart(rng *r) {
     delete_task(&p);
 }
 
-/* A row of more than 2^31 classes, all of them 0, but for a few that have all the weight. (On the host, where untouched pages take no memory.) */
+/* A row of more than 2^31 classes, all of them 0, but for a few that have all the weight. (On the host, where
+ * untouched pages take no memory.) */
 static void wide_row(void) {
     const int64_t cols = ((int64_t)1 << 31) + 1000, heavy[] = {0, ((int64_t)1 << 31) - 1, (int64_t)1 << 31, cols - 1};
     const size_t bytes = 2 * (size_t)cols;

@@ -16,7 +16,8 @@ static void parts_of(int mask, int *parts) {
     parts[1] = mask == MASK_packed || mask == MASK_causal_document ? MASK_document : mask;
 }
 
-/* Does the plan of an instance count what keep() says, of each part of a mask? Exactly, but for masks that say nothing of tiles. */
+/* Does the plan of an instance count what keep() says, of each part of a mask? Exactly, but for masks that say
+ * nothing of tiles. */
 static int plan_is_right(const instance *of, const shape *s, rng *r) {
     problem p;
     fa_plan plan;

@@ -1,6 +1,6 @@
-/* gpu.c: what is a GPU's alone: schedules, streams, graph capture, several devices, errors that were there before, a program
- * compiled for another architecture. Compiled by nvcc, with TEST_SCHEDULE, the schedule (80, 90) that an instance should
- * choose as the program is compiled. */
+/* gpu.c: what is a GPU's alone: schedules, streams, graph capture, several devices, errors that were there before, a
+ * program compiled for another architecture. Compiled by nvcc, with TEST_SCHEDULE, the schedule (80, 90) that an
+ * instance should choose as the program is compiled. */
 #include <cuda_runtime.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@
 #define FA_MASK fa_causal
 #define FA_ARCH 80
 #include <fa/attention.h>
-/* A hook whose scores leave no difference of products: on either side of 0, alike in the 32 rows of a warp, where a row that is noticed
- * helps the others; and some stay as they are. */
+/* A hook whose scores leave no difference of products: on either side of 0, alike in the 32 rows of a warp, where a
+ * row that is noticed helps the others; and some stay as they are. */
 FA_HOOK float away(const void *user, float score, fa_index at) {
     (void)user;
     return score + 1.7e20f * (float)(at.query / 32 % 11 - 5);
@@ -79,7 +79,8 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_BLOCK_N 48
 #define FA_STAGES 3
 #include <fa/attention.h>
-/* Tiles of a bias, which the copy engine brings twice as often as it does with tiles of 128 keys: they must have been read by then. */
+/* Tiles of a bias, which the copy engine brings twice as often as it does with tiles of 128 keys: they must have
+ * been read by then. */
 #define FA_NAME g_bias
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 128
@@ -117,7 +118,8 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_BLOCK_N 64
 #define FA_WARPS 16
 #include <fa/attention.h>
-/* Blocks of queries that take equally long, and those of a head whose length the host does not know, come in another order. */
+/* Blocks of queries that take equally long, and those of a head whose length the host does not know, come in another
+ * order. */
 #define FA_NAME g_window
 #define FA_DTYPE FA_BF16
 #define FA_HEAD_DIM 64
@@ -287,8 +289,8 @@ static void rounds(const instance *of) {
 }
 
 #if TEST_SCHEDULE == 90
-/* The same with windows, of which some leave most blocks of a head equally many keys, and some do not; and one of more than 32 tiles, which the planner looks
- * at in two parts. */
+/* The same with windows, of which some leave most blocks of a head equally many keys, and some do not; and one of
+ * more than 32 tiles, which the planner looks at in two parts. */
 static void windows(const instance *of) {
     static const int left[] = {100, 600, -1}, right[] = {0, 40, -1};
     for (int i = 0; i < 10; i++) {
@@ -303,8 +305,8 @@ static void windows(const instance *of) {
 }
 #endif
 
-/* Several blocks of queries, and batches, on a multiprocessor, which on Hopper remembers what it has learnt of documents, and takes
- * them by a counter in a workspace, or in a fixed order. */
+/* Several blocks of queries, and batches, on a multiprocessor, which on Hopper remembers what it has learnt of
+ * documents, and takes them by a counter in a workspace, or in a fixed order. */
 static void packed(const instance *of, int heads, int queries, int keys) {
     for (int kind = 0; kind < 10; kind++) {
         shape s = shape_plain(3, heads, heads / 5, queries, keys);
@@ -359,7 +361,8 @@ static void workspaces(const instance *of) {
 #endif
 
 #if TEST_SCHEDULE == 90
-/* Long blocks of queries and short ones, of more heads than are handed out singly: then blocks come in pairs, too, of one head or of two, or in strips. */
+/* Long blocks of queries and short ones, of more heads than are handed out singly: then blocks come in pairs, too,
+ * of one head or of two, or in strips. */
 static void pairs(const instance *of) {
     int processors = 132;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
@@ -383,9 +386,10 @@ static void negative_scale(const instance *of) {
     tap_ok(passed, "%s: a negative scale (largest error %.2g of what is allowed)", of->name, worst);
 }
 
-/* Scores far below 0 that rise from tile to tile, beyond 0 in the end, in one half of the rows, and fall in the other: the
- * maximum is compared by its bits, which are in another order below 0. In two thirds of the rows a single key, at an even
- * place or an odd one, exceeds all others by so much that a maximum which misses it makes the weights infinite. */
+/* Scores far below 0 that rise from tile to tile, beyond 0 in the end, in one half of the rows, and fall in the
+ * other: the maximum is compared by its bits, which are in another order below 0. In two thirds of the rows a single
+ * key, at an even place or an odd one, exceeds all others by so much that a maximum which misses it makes the
+ * weights infinite. */
 static void far_below(const instance *of) {
     static const int single[] = {201, 390};
     shape s = shape_plain(1, 2, 1, 200, 700);
@@ -418,7 +422,8 @@ static void far_below(const instance *of) {
     problem_delete(&p);
 }
 
-/* Scores so far from 0 that a float holds no difference: all weights of a row are equal. Rows 160 to 191 stay as they are. */
+/* Scores so far from 0 that a float holds no difference: all weights of a row are equal. Rows 160 to 191 stay as
+ * they are. */
 static void far_away(const instance *of) {
     shape s = shape_plain(1, 1, 1, 200, 300);
     problem p;
@@ -443,8 +448,9 @@ static void far_away(const instance *of) {
     problem_delete(&p);
 }
 
-/* FA_F32 and FA_TF32 multiply numbers of few bits and a small range, with a power of two for each row: whatever the magnitude of
- * rows is, and of those that a query does not see, they must be as exact as an unfused computation in their type. */
+/* FA_F32 and FA_TF32 multiply numbers of few bits and a small range, with a power of two for each row: whatever the
+ * magnitude of rows is, and of those that a query does not see, they must be as exact as an unfused computation in
+ * their type. */
 static void magnitudes(const instance *of) {
     static const char *const kinds[] = {"large values", "tiny values", "rows of many magnitudes", "a hidden key with huge values",
                                         "values that shrink as scores rise", "values that grow"};
@@ -499,7 +505,8 @@ static void magnitudes(const instance *of) {
     }
 }
 
-/* As many blocks of queries as keep every multiprocessor busy several times over, with lengths that are no multiple of a tile. */
+/* As many blocks of queries as keep every multiprocessor busy several times over, with lengths that are no multiple
+ * of a tile. */
 static shape busy_shape(void) {
     shape s = shape_plain(3, 64, 16, 333, 700);
     s.q.bshd = s.k.bshd = 1;
@@ -507,7 +514,8 @@ static shape busy_shape(void) {
 }
 
 #if TEST_SCHEDULE == 90
-/* With many keys an instance may take other tiles than with few, or with a window: it must say so, and be right with either. */
+/* With many keys an instance may take other tiles than with few, or with a window: it must say so, and be right with
+ * either. */
 static void many_keys(const instance *of) {
     int tiles[3];
     double worst = 0;
@@ -533,8 +541,8 @@ static void many_keys(const instance *of) {
 #endif
 
 #if TEST_SCHEDULE == 90
-/* Two teams share the blocks of queries that one has otherwise: the results are the same, bit by bit, for one block, where the second team has none, an odd
- * number of them, and more than there are teams. */
+/* Two teams share the blocks of queries that one has otherwise: the results are the same, bit by bit, for one block,
+ * where the second team has none, an odd number of them, and more than there are teams. */
 static void teams(void) {
     int processors = 132;
     fa_plan plan;

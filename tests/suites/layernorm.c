@@ -1,6 +1,6 @@
 /* layernorm.c: fa/layernorm.h and fa/rmsnorm.h against float64: random shapes and layouts, with and without dropout,
- * residual, weights and statistics; gradients by finite differences, rows far from 0, special values, errors, determinism.
- * The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+ * residual, weights and statistics; gradients by finite differences, rows far from 0, special values, errors,
+ * determinism. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -187,11 +187,12 @@ static statistics measure(const kind *k, const double *s, const double *size, in
 static double gamma_of(const task *p, int64_t j) { return has(&p->s, GAMMA) ? matrix_get(&p->m[GAMMA], 0, j) : 1; }
 static double beta_of(const task *p, int64_t j) { return p->k->centered && has(&p->s, BETA) ? matrix_get(&p->m[BETA], 0, j) : 0; }
 
-/* Roundings of fp32: of one operation, and what a sum of thousands of terms may be off by, as a share of their sizes. */
+/* Roundings of fp32: of one operation, and what a sum of thousands of terms may be off by, as a share of their
+ * sizes. */
 static const double ONE = 1.2e-7, MANY = 3e-6;
 
-/* What the mean may be off by: more where a thread adds small numbers to large ones, as any sum of the row in fp32 does; and where dropout leaves
- * little of a row, it may be taken relative to a number much larger than itself. */
+/* What the mean may be off by: more where a thread adds small numbers to large ones, as any sum of the row in fp32
+ * does; and where dropout leaves little of a row, it may be taken relative to a number much larger than itself. */
 static double mean_off(const form *s, const statistics *t) {
     return (s->start != 0 ? MANY : 3 * ONE) * t->size + (s->dropout != 0 ? ONE * t->largest : 0);
 }
@@ -569,7 +570,8 @@ static void determinism(const kind *k, int64_t cols, rng *r) {
     tell_columns(same_again(&p, &q, 1), &p, EVERY_TIME);
     for (int i = 1; i < 4; i++) threads &= same_again(&p, &q, some_threads(i));
     tell_columns(threads, &p, ANY_THREADS);
-    /* Each row by itself: without dropout, whose words depend on the number of the row. The gradients of weights are the last row's. */
+    /* Each row by itself: without dropout, whose words depend on the number of the row. The gradients of weights are
+     * the last row's. */
     p.args.dropout = q.args.dropout = 0;
     run(k, &p.args);
     download(&p);
@@ -589,7 +591,8 @@ static void determinism(const kind *k, int64_t cols, rng *r) {
         must(k->forward(&q.args, 0));
         matrix_download(sum), matrix_download(y);
         in_place &= same(sum, &p.m[SUM]) && same(y, &p.m[Y]);
-        /* d_x in the place of d_y and d_residual in that of d_sum; then d_x in that of the sum, and d_residual in that of d_y. */
+        /* d_x in the place of d_y and d_residual in that of d_sum; then d_x in that of the sum, and d_residual in
+         * that of d_y. */
         memory_put(place, q.m[D_Y].data, p.m[D_Y].host, p.m[D_Y].bytes), memory_put(place, q.m[D_SUM].data, p.m[D_SUM].host, p.m[D_SUM].bytes);
         matrix *d_x = swap ? sum : &q.m[D_Y], *d_residual = swap ? &q.m[D_Y] : &q.m[D_SUM];
         q.args.d_x = d_x->at, q.args.d_residual = d_residual->at;
@@ -724,8 +727,9 @@ static void errors(const kind *k, rng *r) {
     }
 }
 
-/* NAME_workspace() does not know where matrices lie, and yet a backward never needs more than it says, nor more than it says of more rows. Nothing is
- * launched: there is no workspace, whose size the message tells; nor is any of the memory there that these addresses are of. */
+/* NAME_workspace() does not know where matrices lie, and yet a backward never needs more than it says, nor more than
+ * it says of more rows. Nothing is launched: there is no workspace, whose size the message tells; nor is any of the
+ * memory there that these addresses are of. */
 static void workspaces(const kind *k, rng *r) {
     static const int64_t cols[] = {24, 136, 768, 1000, 1024, 4096, 20000};
     const int bytes = fa_dtype_bytes(k->dtype);
@@ -761,7 +765,8 @@ static void workspaces(const kind *k, rng *r) {
 /* ---- GPUs: streams, graphs, errors that were there before ---- */
 
 #if defined(__CUDACC__)
-/* As many rows as keep all blocks of a sweep busy, whether accesses of 16 bytes can be made or not: the workspace is enough. */
+/* As many rows as keep all blocks of a sweep busy, whether accesses of 16 bytes can be made or not: the workspace is
+ * enough. */
 static void many_rows(const kind *k, int64_t cols) {
     const int64_t rows = 2200;
     const int bytes = fa_dtype_bytes(k->dtype);
@@ -839,8 +844,9 @@ static void concurrency(const kind *k, rng *r) {
 
 #endif
 
-/* A row of equal elements is nothing but its mean, also where that is rounded: 0 is left, and eps. With dropout of next to nothing rows are
- * looked at in another way. (Rows of whole vectors, on a GPU, may differ from 0 by the rounding of what their mean was off by: constant().) */
+/* A row of equal elements is nothing but its mean, also where that is rounded: 0 is left, and eps. With dropout of
+ * next to nothing rows are looked at in another way. (Rows of whole vectors, on a GPU, may differ from 0 by the
+ * rounding of what their mean was off by: constant().) */
 static void equal_elements(const kind *k, float value, float dropout) {
     enum { MOST = 70000 };
     const size_t bytes = MOST * sizeof(float);
@@ -868,8 +874,8 @@ static void equal_elements(const kind *k, float value, float dropout) {
     free(x);
 }
 
-/* Long rows with a few elements whose squares are far above all others, and gradients alike: sums that are large from the beginning on take up many small
- * terms. */
+/* Long rows with a few elements whose squares are far above all others, and gradients alike: sums that are large
+ * from the beginning on take up many small terms. */
 static void top_heavy(const kind *k, int64_t cols, rng *r) {
     form s = plain(3, cols);
     s.without |= 1u << GAMMA | 1u << BETA;
@@ -920,7 +926,8 @@ static void huge_numbers(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
-/* rstd, a float, of halves that are spread evenly, whose squares are rounded alike: as good as in fp32, whatever y's type. */
+/* rstd, a float, of halves that are spread evenly, whose squares are rounded alike: as good as in fp32, whatever y's
+ * type. */
 static void precise_statistics(const kind *k, int64_t cols, rng *r) {
     enum { ROWS = 100 };
     form s = plain(ROWS, cols);
@@ -944,7 +951,8 @@ static void precise_statistics(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
-/* The same of a long row whose squares are all alike, so that a float that they were added up in would be rounded to the same side many times. */
+/* The same of a long row whose squares are all alike, so that a float that they were added up in would be rounded to
+ * the same side many times. */
 static void long_statistics(const kind *k, int64_t cols, rng *r) {
     form s = plain(1, cols);
     task p = new_task(k, &s, r);

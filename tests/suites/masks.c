@@ -192,7 +192,8 @@ static void complete(problem *p, read_by_masks *m, rng *r) {
 
 typedef check_mask_report checker(const FA_USER_ARGS *user, const fa_attention_args *args, int boxes, uint64_t seed);
 
-/* Of a mask that promises to find every box that is all kept or all hidden, and every range that could be smaller; and that only the former. */
+/* Of a mask that promises to find every box that is all kept or all hidden, and every range that could be smaller;
+ * and that only the former. */
 enum { LOOSE, EXACT_BOXES, EXACT };
 static void block_functions(const char *name, checker *check, int exact) {
     static read_by_masks read;

@@ -1,4 +1,5 @@
-/* no_device.c: what calls of instances for GPUs answer where there is no GPU: a status and a message, and nothing is written. */
+/* no_device.c: what calls of instances for GPUs answer where there is no GPU: a status and a message, and nothing is
+ * written. */
 #include <string.h>
 
 #include "../harness/memory.h"

@@ -1,5 +1,6 @@
-/* order.c: how the sm_90a schedule deals blocks of queries to its teams, on the simulator, where the host can call what the planner calls:
- * each block once, whatever the sizes; and under masks that are known beforehand, no team much more than another. */
+/* order.c: how the sm_90a schedule deals blocks of queries to its teams, on the simulator, where the host can call
+ * what the planner calls: each block once, whatever the sizes; and under masks that are known beforehand, no team
+ * much more than another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,8 +136,8 @@ static void each_once(const dealer *of, rng *r) {
     tap_ok(right, "%s: each block of queries once, %d calls", of->name, calls);
 }
 
-/* As many tokens and columns as the benchmark has, on 132 multiprocessors: the longest share of the work is at most `most` of the mean. Sizes
- * whose blocks do not go evenly into a few rounds have no better order. */
+/* As many tokens and columns as the benchmark has, on 132 multiprocessors: the longest share of the work is at most
+ * `most` of the mean. Sizes whose blocks do not go evenly into a few rounds have no better order. */
 static void even(const dealer *of, int head_dim, int teams, int from, double most) {
     for (int s = from; s <= 16384; s *= 2) {
         double share;

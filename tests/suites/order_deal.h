@@ -1,5 +1,6 @@
-/* order_deal.h: a function that deals all blocks of queries of a call to teams, in the order of one sm_90a schedule of an instance that is compiled
- * for the simulator. Parameters: DEAL_NAME, the instance, and DEAL_SCHEDULE, _sm90 or _sm90_long. Included as often as wanted. */
+/* order_deal.h: a function that deals all blocks of queries of a call to teams, in the order of one sm_90a schedule
+ * of an instance that is compiled for the simulator. Parameters: DEAL_NAME, the instance, and DEAL_SCHEDULE, _sm90
+ * or _sm90_long. Included as often as wanted. */
 #define DEAL_CAT(a, b, c) DEAL_CAT_(a, b, c)
 #define DEAL_CAT_(a, b, c) a##b##c
 #define DEAL_OF(x) DEAL_CAT(DEAL_NAME, , x)

@@ -1,5 +1,5 @@
-/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h, fa/math.h and the soft cap of fa/score.h by themselves, in small kernels of one
- * block. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+/* primitives.c: fa/tile.h, fa/mma.h, fa/softmax.h, fa/math.h and the soft cap of fa/score.h by themselves, in small
+ * kernels of one block. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +43,8 @@ extern __shared__ __align__(1024) unsigned char fa__shared[]; /* dynamic shared 
 #define ON_GPU 0
 #endif
 #define LAUNCH(kernel, ...) LAUNCH_WITH(0, kernel, __VA_ARGS__)
-/* The products of half types: on the simulator of compute capability 9.0 by warpgroups, which suites/sm90.c tests on a GPU. */
+/* The products of half types: on the simulator of compute capability 9.0 by warpgroups, which suites/sm90.c tests on
+ * a GPU. */
 #if !defined(__CUDACC__)
 #define HALF_ARCH FA_CPU
 #elif defined(TEST_SIMULATOR) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -437,8 +438,8 @@ static void hook_math(rng *r) {
 enum { TILES = 5, LENGTH = TILES * N };
 #define LOG2_E 1.44269504f
 
-/* out: for each row, the shares of its owners of a weighted mean of values; then lse. wrong: threads that got factors other than 1 without
- * being told. */
+/* out: for each row, the shares of its owners of a weighted mean of values; then lse. wrong: threads that got
+ * factors other than 1 without being told. */
 KERNEL softmax_of(const float *scores, const float *values, int split, float *out, int *wrong) {
     sm_state state, other;
     float sum[sm_ROWS], other_sum[sm_ROWS], tile[sm_ROWS * sm_COLS], alpha[sm_ROWS], beta[sm_ROWS], lse[sm_ROWS];

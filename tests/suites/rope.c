@@ -1,5 +1,6 @@
-/* rope.c: fa/rope.h against float64: random shapes and layouts, tables and bases, positions up to the largest, gradients by
- * finite differences, errors, determinism. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+/* rope.c: fa/rope.h against float64: random shapes and layouts, tables and bases, positions up to the largest,
+ * gradients by finite differences, errors, determinism. The same source runs on the CPU and, compiled by nvcc, on
+ * the GPU. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -144,8 +145,8 @@ static void turn(const task *p, int position, int pair, long double at_1, double
         else *c = (double)cosl(angle), *s = (double)sinl(angle);
     }
 }
-/* The largest error of a tensor as a share of what is allowed: 3e-7 of the size of a pair, of which 2e-7 are the angle's.
- * t_before: what it was made of. */
+/* The largest error of a tensor as a share of what is allowed: 3e-7 of the size of a pair, of which 2e-7 are the
+ * angle's. t_before: what it was made of. */
 static double error_of(const task *p, int t_got, int t_before, int back) {
     const form *s = &p->s;
     const matrix *got = &p->m[t_got], *before = &p->m[BEFORE + t_before];
@@ -488,7 +489,8 @@ static void errors(rng *r) {
             if (written) FRESH, of_args(&p.args, t)->stride_batch = 9, fails(&p, backward, word, "written over each other");
             snprintf(word, sizeof word, ": %s.stride_head is 9", names[t]);
             if (written && t % 2 == 0) FRESH, of_args(&p.args, t)->stride_head = 9, fails(&p, backward, word, "written over each other");
-            /* token 1 of a head where head 1 of a token is; one step and three; three and a half; two, with half a row in common */
+            /* token 1 of a head where head 1 of a token is; one step and three; three and a half; two, with half a
+             * row in common */
             const struct {
                 int64_t head, seq;
             } crossing[] = {{10, 10}, {10, 30}, {35, 10}, {30, 55}};

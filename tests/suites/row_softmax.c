@@ -152,7 +152,8 @@ static void shapes(const kind *k, uint64_t seed) {
     static const int64_t nasty[] = {SHORT_LENGTHS, LONGER_LENGTHS, 16383, 16384, 16385, 32768, 32769, 50257, 65537}; /* and a cluster's memory, nothing */
     static const int64_t huge[] = {131072, 131075, 262144, 500001};
     static const int64_t vectors[] = {SHORT_VECTORS}, without_gaps[] = {SHORT_WITHOUT_GAPS};
-    /* In vectors of 16 bytes: more than registers hold, by blocks of 128 to 768 threads and clusters of these, with and without a rest. */
+    /* In vectors of 16 bytes: more than registers hold, by blocks of 128 to 768 threads and clusters of these, with
+     * and without a rest. */
     static const int64_t longer[] = {1025, 2304, 2560, 3001, 3136, 5120, 6288, 8193, 12544, 18992, 25008};
     rng r = rng_new(seed, 300 + (uint64_t)k->dtype);
     tally t = new_tally(k, &r);
@@ -311,8 +312,8 @@ static void large(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
-/* A few elements, and then very many that are far below, in both directions: the gradients of y are all 1, and of logarithms they are as large as the
- * exponentials are. */
+/* A few elements, and then very many that are far below, in both directions: the gradients of y are all 1, and of
+ * logarithms they are as large as the exponentials are. */
 static void top_heavy(const kind *k, int64_t cols, int log_, rng *r) {
     form s = plain(TOP_HEAVY, cols);
     s.log = log_;
@@ -342,8 +343,8 @@ static void rising(const kind *k, int64_t cols, rng *r) {
     delete_task(&p);
 }
 
-/* The backward where what is to be subtracted, divided by the temperature, would be infinite, but no gradient is: all weight is on the first
- * element, whose own gradient is small, and nothing of it reaches the others. */
+/* The backward where what is to be subtracted, divided by the temperature, would be infinite, but no gradient is:
+ * all weight is on the first element, whose own gradient is small, and nothing of it reaches the others. */
 static void steep(const kind *k, int64_t cols, int log_, rng *r) {
     form s = plain(1, cols);
     s.temperature = 1e-30f, s.log = log_;

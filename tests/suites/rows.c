@@ -109,9 +109,10 @@ static void philox(void) {
 #include <fa/reduce.h>
 
 enum { VALUES = 32, RESULTS = 14, OF_WARPS = 10 };
-/* Every thread: VALUES numbers in; the team's sum, maximum, softmax state out, and the number of threads. Several times, so
- * that the halves of the shared memory take turns. Then two sums at once; moments, to which every fifth thread has nothing to add and the others
- * numbers of different size; and, on a GPU, moments that warps have, every third none, and a sum over a warp's lanes. */
+/* Every thread: VALUES numbers in; the team's sum, maximum, softmax state out, and the number of threads. Several
+ * times, so that the halves of the shared memory take turns. Then two sums at once; moments, to which every fifth
+ * thread has nothing to add and the others numbers of different size; and, on a GPU, moments that warps have, every
+ * third none, and a sum over a warp's lanes. */
 KERNEL reductions(const float *in, float *out, int threads, int blocks) {
     SHARED red_shared shared;
     float x[VALUES], finite[VALUES], max, sum;
@@ -155,7 +156,8 @@ KERNEL reductions(const float *in, float *out, int threads, int blocks) {
 #endif
 }
 
-/* Count, mean, and squares about it: of numbers; and whether those of several sets, added up as count, sum and squares about 0, are what came out. */
+/* Count, mean, and squares about it: of numbers; and whether those of several sets, added up as count, sum and
+ * squares about 0, are what came out. */
 static void moments_of(const float *x, int count, double *moments) {
     moments[0] = count, moments[1] = moments[2] = 0;
     for (int i = 0; i < count; i++) moments[1] += (double)x[i] / count;
@@ -317,8 +319,8 @@ static void merges(rng *r) {
 #define FA_WHOLE 2
 #include <fa/row.h>
 
-/* A block copies a row, with the parity of the column added, so that an element in the wrong column shows; by loads, or from where it
- * is held; and counts elements outside the row that are not what they were to be filled with. */
+/* A block copies a row, with the parity of the column added, so that an element in the wrong column shows; by loads,
+ * or from where it is held; and counts elements outside the row that are not what they were to be filled with. */
 #define COPY(type, element)                                                                                            \
     KERNEL copy_##type(fa_matrix from, fa_matrix to, int64_t cols, int hold, int stream, int *wrong) {                 \
         fa_team team = red_one_team(64);                                                                               \
@@ -465,7 +467,8 @@ static void scans(void) {
 }
 #endif
 
-/* ---- the CPU's vectors of halves, in both orders: every bit as fa_bf16_from_float() has it, NaN whatever its bits are ---- */
+/* ---- the CPU's vectors of halves, in both orders: every bit as fa_bf16_from_float() has it, NaN whatever its bits
+ * are ---- */
 
 #if !defined(__CUDACC__) && defined(__x86_64__)
 #include <fa/arch/cpu/ops.h>

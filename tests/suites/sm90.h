@@ -1,5 +1,5 @@
-/* sm90.h: what the suite of sm_90a's primitives and its generated products share. A product is an instance of fa/mma.h with
- * its tiles, and a kernel that multiplies once (sm90_product.h). */
+/* sm90.h: what the suite of sm_90a's primitives and its generated products share. A product is an instance of
+ * fa/mma.h with its tiles, and a kernel that multiplies once (sm90_product.h). */
 #ifndef SM90_H
 #define SM90_H
 

@@ -1,7 +1,7 @@
-/* sm90_product.h: a product of FA_ARCH 90 with its tiles, and a kernel that multiplies once. Included for every instance, with
- * P_NAME, P_DTYPE, P_N, P_K, P_WARPS, P_A (FA_SHARED, FA_FRAGMENT), P_B (FA_OPERAND_B, FA_OPERAND_BT), P_LOAD_A and P_LOAD_B
- * (FA_BLOCK, FA_TMA), and P_PACK: whether A's registers come from numbers (1) or from a tile (0). tools/products.sh writes
- * them. */
+/* sm90_product.h: a product of FA_ARCH 90 with its tiles, and a kernel that multiplies once. Included for every
+ * instance, with P_NAME, P_DTYPE, P_N, P_K, P_WARPS, P_A (FA_SHARED, FA_FRAGMENT), P_B (FA_OPERAND_B,
+ * FA_OPERAND_BT), P_LOAD_A and P_LOAD_B (FA_BLOCK, FA_TMA), and P_PACK: whether A's registers come from numbers (1)
+ * or from a tile (0). tools/products.sh writes them. */
 #define P_(x) FA__CAT(P_NAME, x)
 #define P_M (P_WARPS * 16)
 #if P_B == FA_OPERAND_B

@@ -1,5 +1,6 @@
-/* swiglu.c: fa/swiglu.h and fa/activation.h against float64: random shapes and layouts, gradients by finite differences,
- * special values, errors, determinism. The same source runs on the CPU and, compiled by nvcc, on the GPU. */
+/* swiglu.c: fa/swiglu.h and fa/activation.h against float64: random shapes and layouts, gradients by finite
+ * differences, special values, errors, determinism. The same source runs on the CPU and, compiled by nvcc, on the
+ * GPU. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -135,8 +136,8 @@ static double derivative(int which, double x) {
     default: return s + beta * x * s * (1 - s);
     }
 }
-/* What the float computation may be away from these: some roundings of the result and of the exponent, two instructions of
- * 2^-22 on GPUs, and nothing at all for the piecewise linear one. */
+/* What the float computation may be away from these: some roundings of the result and of the exponent, two
+ * instructions of 2^-22 on GPUs, and nothing at all for the piecewise linear one. */
 static double activation_slack(int which, double x) {
     return which == 2 ? 0 : 6e-7 * fabs(activation(which, x)) + 2.5e-7 * fmin(fabs(x), 1) + 2.5e-38 * fabs(x);
 }
@@ -208,8 +209,9 @@ static form random_form(rng *r) {
 }
 
 #if !defined(__CUDACC__)
-/* Every 16-bit pattern times 64 others, exactly a float each: the result is that float, rounded to nearest even, bit for bit, with
- * ties, subnormal numbers and overflow; or some NaN. Few rows stay in the caches, many are written past them. */
+/* Every 16-bit pattern times 64 others, exactly a float each: the result is that float, rounded to nearest even, bit
+ * for bit, with ties, subnormal numbers and overflow; or some NaN. Few rows stay in the caches, many are written
+ * past them. */
 static void rounding(rng *r) {
     enum { COLS = 65537, ROWS = 65 };
     uint16_t *gate = (uint16_t *)malloc(2 * COLS), *up = (uint16_t *)malloc(2 * COLS * ROWS), *y = (uint16_t *)malloc(2 * COLS * ROWS);
@@ -434,8 +436,8 @@ static void far_apart(rng *r) {
     memory_delete(place, from, FAR_BYTES), memory_delete(place, to, FAR_BYTES);
 }
 
-/* Segments, of any size of matrix: each column of each row is in exactly one, and none is longer than it may be. Equally long ones are found
- * by fewer steps, too. */
+/* Segments, of any size of matrix: each column of each row is in exactly one, and none is longer than it may be.
+ * Equally long ones are found by fewer steps, too. */
 static void segments(rng *r) {
     int tiled = 1, fits = 1, same = 1, wholes = 0;
     for (int round = 0; round < 300; round++) {

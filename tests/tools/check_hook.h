@@ -16,7 +16,8 @@ static inline uint64_t check_hook_random(uint64_t *state) { /* xorshift64*, Vign
     *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
     return *state * 0x2545F4914F6CDD1Du;
 }
-/* Whether the arguments leave nothing to look at, or heads without one of K and V, which then is said in `message`. `count`: of what is drawn at random, and called `what`. */
+/* Whether the arguments leave nothing to look at, or heads without one of K and V, which then is said in `message`.
+ * `count`: of what is drawn at random, and called `what`. */
 static inline int check_hook_nothing(const fa_attention_args *args, const char *what, int count, char *message, size_t bytes) {
     if (args->batch > 0 && args->heads > 0 && args->heads_kv > 0 && args->seqlen_q > 0 && args->seqlen_k > 0 && count > 0 &&
         args->heads % args->heads_kv == 0)

@@ -68,8 +68,8 @@ static void print_row(int number, const row *r) {
            8 * (r->level[3] + 1), r->head_dim_v);
 }
 
-/* Shipped hooks, the way schedules tell them apart. Of half types: tiles are taken in two parts or one, in an odd number of steps, with Q in registers or not. Of
- * others: a bias is loaded ahead of the product. */
+/* Shipped hooks, the way schedules tell them apart. Of half types: tiles are taken in two parts or one, in an odd
+ * number of steps, with Q in registers or not. Of others: a bias is loaded ahead of the product. */
 static void print_hooks(void) {
     static const int dims[] = {64, 80, 96, 112, 128, 256}, of_scores[] = {1, 2, 3, 4};
     int rows = 0;

@@ -1,5 +1,6 @@
-/* begin.h: the common start of the primitive templates (fa/tile.h, mma.h, softmax.h, row.h, reduce.h): their prefix is FA_NAME, FA_SUB and
- * FA__SUFFIX pasted. FA__SUFFIX is defined only where another template of ours includes them, such as attention. */
+/* begin.h: the common start of the primitive templates (fa/tile.h, mma.h, softmax.h, row.h, reduce.h): their prefix
+ * is FA_NAME, FA_SUB and FA__SUFFIX pasted. FA__SUFFIX is defined only where another template of ours includes them,
+ * such as attention. */
 #if !defined(FA_NAME)
 #error "fa: define FA_NAME, the prefix of every generated name, before including this header"
 #define FA_NAME fa_unnamed

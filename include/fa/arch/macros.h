@@ -1,5 +1,5 @@
-/* macros.h: what the library's macros are made of: names and strings, assertions, and what can be asked about a macro or a hook when an instance is
- * compiled. */
+/* macros.h: what the library's macros are made of: names and strings, assertions, and what can be asked about a
+ * macro or a hook when an instance is compiled. */
 #ifndef FA_ARCH_MACROS_H
 #define FA_ARCH_MACROS_H
 
@@ -17,8 +17,9 @@
 #else
 #define FA__STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
-/* That structs are laid out as their members want it, here: a header that leaves #pragma pack in force takes their alignment from tiles, without a warning. (gcc's
- * -fpack-struct leaves them the one that they ask for.) A struct of a name of its own each time, since it counts where it is defined. */
+/* That structs are laid out as their members want it, here: a header that leaves #pragma pack in force takes their
+ * alignment from tiles, without a warning. (gcc's -fpack-struct leaves them the one that they ask for.) A struct of
+ * a name of its own each time, since it counts where it is defined. */
 #define FA__NOT_PACKED FA__NOT_PACKED_(FA__CAT(fa__not_packed_, __COUNTER__))
 #define FA__NOT_PACKED_(name)                           \
     struct name {                                       \
@@ -40,11 +41,12 @@
 /* The same of a type, which need not begin with a name: FA__IS_NO_TYPE(FA__NO_TYPE type (), 0, ~). */
 #define FA__NO_TYPE() ~, 1
 #define FA__IS_NO_TYPE(...) FA__SECOND(__VA_ARGS__)
-/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take apart, or an
- * unsigned one (64U), which would make the numbers that it meets unsigned, too. */
+/* For the preprocessor: whether a positive number is an expression without parentheses, which a division would take
+ * apart, or an unsigned one (64U), which would make the numbers that it meets unsigned, too. */
 #define FA__IS_BARE(x) (0x40000000 / x + 0 != 0x40000000 / (x + 0) || -1 - (x + 0) > 0)
 #define FA__AS_A_NUMBER "in parentheses if it is an expression, without a suffix" /* how to write others */
-/* At the beginning of a function: its additions are done in the order written, whatever flags clang was given (fast-math). */
+/* At the beginning of a function: its additions are done in the order written, whatever flags clang was given
+ * (fast-math). */
 #if defined(__clang__) && !defined(__CUDACC__)
 #define FA__IN_ORDER _Pragma("clang fp reassociate(off)")
 #else
@@ -53,9 +55,9 @@
 
 /* ---- hooks ---- */
 
-/* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first one is a pointer to the user's type, or
- * to void. For C compilers: they do not report other types where these headers lie in a system's directory, and FA__STRICT_BEGIN has no effect
- * there. C++ always reports them. */
+/* Whether a hook is a function of one of the types FA__FUNCTION(result, user, others of its parameters): the first
+ * one is a pointer to the user's type, or to void. For C compilers: they do not report other types where these
+ * headers lie in a system's directory, and FA__STRICT_BEGIN has no effect there. C++ always reports them. */
 #define FA__FUNCTION(result, user, ...) result(*)(const user *, __VA_ARGS__): 1, result(*)(const void *, __VA_ARGS__): 1
 /* Those of a number to a number, float or double; then come nothing, or a comma and other parameters. */
 #define FA__FUNCTIONS_OF_NUMBERS(user, ...)                                                               \
@@ -68,7 +70,8 @@
 #else
 #define FA__IS_ONE_OF(hook, ...) _Generic(&hook, __VA_ARGS__, default: 0)
 #endif
-/* Returns what a hook returns, which must be float or double. C++ would convert an integer silently; in C FA__IS_ONE_OF has refused it. */
+/* Returns what a hook returns, which must be float or double. C++ would convert an integer silently; in C
+ * FA__IS_ONE_OF has refused it. */
 #if defined(__cplusplus)
 #define FA__RETURN_NUMBER(call, message)                       \
     auto fa__result = call;                                    \
@@ -77,10 +80,11 @@
 #else
 #define FA__RETURN_NUMBER(call, message) return call
 #endif
-/* Around code that calls hooks: between these two such warnings are errors. A hook that does not exist, that takes another type of
- * arguments, or that may write the user's struct, is an error in C++ but only a warning in C. And nvcc only warns of a hook without FA_HOOK
- * that is called for both host and device, and leaves it out for the device. (20013 and 20015 are those that are constexpr. Of a file that is none
- * of CUDA nvcc only calls the host's compiler.) */
+/* Around code that calls hooks: between these two such warnings are errors. A hook that does not exist, that takes
+ * another type of arguments, or that may write the user's struct, is an error in C++ but only a warning in C. And
+ * nvcc only warns of a hook without FA_HOOK that is called for both host and device, and leaves it out for the
+ * device. (20013 and 20015 are those that are constexpr. Of a file that is none of CUDA nvcc only calls the host's
+ * compiler.) */
 #if defined(__NVCC__) && defined(__CUDACC__)
 #define FA__STRICT_BEGIN                                                                                \
     _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011") _Pragma("nv_diag_error 20013")         \

@@ -15,17 +15,18 @@
 /** @cond PRIVATE */
 #define FA__LOG2_E 1.4426950408889634f
 #define FA__LN_2 0.6931471805599453f
-/* An exponent x * scale - offset is computed by one fused operation where offset = base * scale is below this in size: nothing is lost then but
- * what the rounding of `offset` loses, and a factor of the result makes up for that. */
+/* An exponent x * scale - offset is computed by one fused operation where offset = base * scale is below this in
+ * size: nothing is lost then but what the rounding of `offset` loses, and a factor of the result makes up for that. */
 #define FA__OFFSET_MOST 1e6f
 
-/* The largest power of two, 16 at most, of which addresses and lengths are multiples: given one of them, or some joined by an or. */
+/* The largest power of two, 16 at most, of which addresses and lengths are multiples: given one of them, or some
+ * joined by an or. */
 FA_HOOK int fa__unit(unsigned bits) {
     bits |= 16u;
     return (int)(bits & (0u - bits));
 }
-/* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on it, and
- * then no vectors. */
+/* a where the condition holds, else b, by bits: of a choice between floats gcc makes a branch where more follows on
+ * it, and then no vectors. */
 FA_HOOK float fa__select(int condition, float a, float b) {
     uint32_t mask = 0u - (uint32_t)condition;
     return fa__from_bits((fa__bits(a) & mask) | (fa__bits(b) & ~mask));
@@ -38,10 +39,10 @@ FA_HOOK float fa__select(int condition, float a, float b) {
 #define FA__EXP2_LOWEST (-126.0f)
 #define FA__EXP2_SHIFT (12582912.0f + 126.0f)
 
-/* 2^x for x < 128, and 0 from -125.5 down, so that no result is subnormal (which would slow every product down); NaN stays
- * NaN. x = n + f with |f| <= 1/2: adding 1.5 * 2^23 + 126 leaves n + 126, the exponent of 2^(n - 1), in the low bits of
- * the sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without fused multiply-
- * add). The softmax has it in vectors (arch/cpu/vector.h). */
+/* 2^x for x < 128, and 0 from -125.5 down, so that no result is subnormal (which would slow every product down); NaN
+ * stays NaN. x = n + f with |f| <= 1/2: adding 1.5 * 2^23 + 126 leaves n + 126, the exponent of 2^(n - 1), in the
+ * low bits of the sum, which is 0 for n = -126. The largest error is 0.83 units in the last place (1.09 without
+ * fused multiply- add). The softmax has it in vectors (arch/cpu/vector.h). */
 FA_HOOK float fa__exp2_cpu(float x) {
     FA__IN_ORDER
     float clamped = fa__select(FA__EXP2_LOWEST > x, FA__EXP2_LOWEST, x), shifted = clamped + FA__EXP2_SHIFT;
@@ -56,9 +57,9 @@ FA_HOOK float fa__exp2_cpu(float x) {
 #if defined(__CUDA_ARCH__)
 #include <fa/arch/sm80/math.h>
 
-/* tanh, where an exponential and a reciprocal are an instruction each: 1 - 2 t / (1 + t) with t = e^(-2 |x|), and up to 0.55, where little is
- * left of that, x (1 + x^2 P(x^2)) (minimax, 1.0e-9). The largest error, of all floats, is 1.9 units in the last place, 1.4 from 1 on and 0.5 from
- * 4 on. NaN is not beyond. */
+/* tanh, where an exponential and a reciprocal are an instruction each: 1 - 2 t / (1 + t) with t = e^(-2 |x|), and up
+ * to 0.55, where little is left of that, x (1 + x^2 P(x^2)) (minimax, 1.0e-9). The largest error, of all floats, is
+ * 1.9 units in the last place, 1.4 from 1 on and 0.5 from 4 on. NaN is not beyond. */
 FA_HOOK float fa__tanh_accurate(float x) {
     const float z = x * x, t = fa__exp2(fabsf(x) * (-2.0f * FA__LOG2_E)), far = copysignf(fmaf(-2.0f * t, fa__reciprocal(1.0f + t), 1.0f), x);
     float p = -6.274291552e-3f;
@@ -88,11 +89,12 @@ FA_HOOK float fa__rsqrt(float x) { return 1.0f / sqrtf(x); }
 FA_HOOK float fa__log(float x) { return logf(x); }
 FA_HOOK float fa__log_accurate(float x) { return logf(x); }
 
-/* tanh from that of half of x, n / q with n = x P(x^2) and q = Q(x^2) up to 10 (minimax, 1.1e-8 in tanh(x)): 2 n q / (q^2 +
- * n^2), and beyond 3/4 the same as 1 - (q - n)^2 / (q^2 + n^2), which leaves little of an error of n or q. (Scores
- * that reach a soft cap are so nearly alike that such errors would outweigh their differences.) The largest error is 4.6
- * units in the last place (5.5 without fused multiply-add), 2.2 (2.3) from 1 on and 0.75 from 4 on. Bounds, sign, NaN
- * and the choice are dealt with as integers: gcc makes branches of selections between floats, which keep it from vectorising. */
+/* tanh from that of half of x, n / q with n = x P(x^2) and q = Q(x^2) up to 10 (minimax, 1.1e-8 in tanh(x)): 2 n q /
+ * (q^2 + n^2), and beyond 3/4 the same as 1 - (q - n)^2 / (q^2 + n^2), which leaves little of an error of n or q.
+ * (Scores that reach a soft cap are so nearly alike that such errors would outweigh their differences.) The largest
+ * error is 4.6 units in the last place (5.5 without fused multiply-add), 2.2 (2.3) from 1 on and 0.75 from 4 on.
+ * Bounds, sign, NaN and the choice are dealt with as integers: gcc makes branches of selections between floats,
+ * which keep it from vectorising. */
 FA_HOOK float fa__tanh_accurate(float x) {
     const int32_t most = 0x41200000, small = 0x3F400000; /* 10, where tanh rounds to 1; 3/4 */
     int32_t u = (int32_t)fa__bits(x), size = u & 0x7FFFFFFF, is_nan = -(int32_t)(size > 0x7F800000);
@@ -122,8 +124,8 @@ FA_HOOK float fa__tanh(float x, int dtype) {
     return fa__tanh_accurate(x);
 }
 
-/* Element i of row `row` (an offset in elements) of an array of ints, if the array is there; `otherwise`, if not. `known`: it is certainly
- * there. `safe`: 4 bytes of memory that may be read. */
+/* Element i of row `row` (an offset in elements) of an array of ints, if the array is there; `otherwise`, if not.
+ * `known`: it is certainly there. `safe`: 4 bytes of memory that may be read. */
 FA_HOOK int fa__load_int_of(const int *array, int64_t row, int i, int there, int known, int otherwise, const void *safe) {
     const int *from = (const int *)((uintptr_t)array + (uintptr_t)(there ? row * 4 : 0)); /* C knows no NULL + 0 */
     return known ? fa__load_int((const int *)fa__row_address(from) + i) : fa__load_int_if(there, from, i, otherwise, safe);

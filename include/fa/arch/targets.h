@@ -2,7 +2,8 @@
 #ifndef FA_ARCH_TARGETS_H
 #define FA_ARCH_TARGETS_H
 
-/* Whether `test` holds for one of nvcc's targets, 890 for sm_89 (0 is none); `unknown` where the compiler does not name them. */
+/* Whether `test` holds for one of nvcc's targets, 890 for sm_89 (0 is none); `unknown` where the compiler does not
+ * name them. */
 #if defined(__CUDA_ARCH_LIST__)
 #define FA__ANY_TARGET(test, unknown) FA__ANY_OF(test, __CUDA_ARCH_LIST__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 #define FA__ANY_OF(...) FA__ANY_OF_(__VA_ARGS__)

@@ -1,7 +1,8 @@
-/* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile, in the schedule for every GPU: loaded before the
- * tile's products. The hook itself would load only when it has the score, and stall. Half types are loaded eight at a time, with the keys in an
- * order that allows it (FA__BY_EIGHT): the lanes of a load are in eight rows, and 4 bytes for each lane take as long as 16. Floats are loaded four at a time.
- * Where tiles have too few keys for that order, the two neighbours that a lane has are loaded. */
+/* attention_addends.h: what the shipped hook fa_bias adds to the scores of a tile, in the schedule for every GPU:
+ * loaded before the tile's products. The hook itself would load only when it has the score, and stall. Half types
+ * are loaded eight at a time, with the keys in an order that allows it (FA__BY_EIGHT): the lanes of a load are in
+ * eight rows, and 4 bytes for each lane take as long as 16. Floats are loaded four at a time. Where tiles have too
+ * few keys for that order, the two neighbours that a lane has are loaded. */
 enum { FA__LOOP(_loaded_at_once) = FA__BY_EIGHT ? 16 / (int)sizeof(FA__ELEMENT) : 2 };
 typedef struct FA__LOOP(_addends) {
     uint32_t x[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS) * (int)sizeof(FA__ELEMENT) / 4]; /* by rows; halves two to a word */

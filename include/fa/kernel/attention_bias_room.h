@@ -1,6 +1,8 @@
-/* attention_bias_room.h: the shipped hook fa_bias for half types in the schedule for every GPU. Each warp copies its rows of a tile of the bias to a place of its own
- * in shared memory, once it is done with those of the tile before. No other warp reads them, so that no barrier of the thread block is needed, and nothing of a bias is
- * held in registers while it comes. From there ldmatrix hands each thread the elements of its scores, since its fragments lie in registers as scores do. */
+/* attention_bias_room.h: the shipped hook fa_bias for half types in the schedule for every GPU. Each warp copies its
+ * rows of a tile of the bias to a place of its own in shared memory, once it is done with those of the tile before.
+ * No other warp reads them, so that no barrier of the thread block is needed, and nothing of a bias is held in
+ * registers while it comes. From there ldmatrix hands each thread the elements of its scores, since its fragments
+ * lie in registers as scores do. */
 
 enum { FA__LOOP(_bias_pitch) = FA__SM80_PITCH(FA_BLOCK_N, 2) }; /* bytes from row to row */
 
@@ -13,8 +15,8 @@ FA__FN unsigned char *FA__LOOP(_bias_rows)(FA__LOOP(_bias_room) * room, int thre
     return room->rows + thread / FA__LANES * (FA__WARP_ROWS * FA__LOOP(_bias_pitch));
 }
 
-/* Starts copying the warp's rows of a tile, if there is one, once all its lanes are done with what was there: a group of copies of its own. Zeros stand for queries
- * and keys that do not exist. */
+/* Starts copying the warp's rows of a tile, if there is one, once all its lanes are done with what was there: a
+ * group of copies of its own. Zeros stand for queries and keys that do not exist. */
 FA__FN void FA__LOOP(_bring_bias)(FA__LOOP(_bias_room) * room, const FA__PARAMS *p, fa_box box, int tile, int thread) {
     enum {
         FA__UNITS = FA_BLOCK_N / 8, /* 16 bytes of a row */
@@ -70,7 +72,8 @@ FA__FN void FA__LOOP(_await_bias)(int pending) {
     FA__OP(warp_barrier)();
 }
 
-/* What _bias_add() takes for part i of a tile: the address that ldmatrix wants of a thread, which hands out 32 rows and 8 keys at once, or 16 rows and 16. */
+/* What _bias_add() takes for part i of a tile: the address that ldmatrix wants of a thread, which hands out 32 rows
+ * and 8 keys at once, or 16 rows and 16. */
 FA__FN uint32_t FA__LOOP(_bias_part)(FA__LOOP(_bias_room) * room, int i, int thread) {
     const int lane = thread % FA__LANES;
     return fa_sm80_shared_address(FA__LOOP(_bias_rows)(room, thread)) +

@@ -22,7 +22,8 @@
 #define FA__BIAS_LOADERS (FA_WARPS * 32) /* all threads */
 #endif
 
-/* What addends are divided by. A negative scale changes the sign of the sum of all products on sm_90a, and elsewhere that of Q. */
+/* What addends are divided by. A negative scale changes the sign of the sum of all products on sm_90a, and elsewhere
+ * that of Q. */
 FA__FN float FA__LOOP(_column_scale)(const FA__PARAMS *p) { return FA__ARCH == 90 ? p->scale : fabsf(p->scale); }
 
 FA__FN float FA__LOOP(_first_part)(float x) { return fa__from_bits(fa__bits(x) & 0xFFFF0000u); }
@@ -65,7 +66,8 @@ FA__FN FA__LOOP(_columns) FA__LOOP(_columns_of)(const FA__PARAMS *p, fa_box box,
     return of;
 }
 
-/* The thread's part of Q's columns, for the tile from key0 on. In a tile with keys on both sides of the diagonal the line goes on straight. */
+/* The thread's part of Q's columns, for the tile from key0 on. In a tile with keys on both sides of the diagonal the
+ * line goes on straight. */
 FA__FN void FA__LOOP(_columns_at)(uint32_t *columns, const FA__LOOP(_columns) * of, int key0, int thread) {
     const int lane = thread % 4, up = key0 < of->beyond;
     const uint32_t constant = of->constant ^ (up || lane > 1 ? 0 : lane ? 0x8000u : 0x80008000u);
@@ -102,8 +104,8 @@ FA__FN int FA__LOOP(_crosses)(const FA__PARAMS *p, fa_range queries, int key0) {
     return key0 < queries.end - 1 + shift && key0 + FA_BLOCK_N - 1 > queries.begin + shift;
 }
 
-/* Bends the lines of such a tile where they cross the diagonal, in the columns from key0 on; `zero`: the key where the line of a thread's
- * first row is 0. */
+/* Bends the lines of such a tile where they cross the diagonal, in the columns from key0 on; `zero`: the key where
+ * the line of a thread's first row is 0. */
 FA__FN void FA__LOOP(_bend)(float *s, float slope, int zero, int key0, int thread) {
     const float first = (float)(key0 + FA__LOOP(_qk_col)(thread, 0) - zero);
     FA__UNROLL
@@ -144,8 +146,9 @@ FA__FN void FA__LOOP(_ask_for_biases)(float *biases, const FA__PARAMS *p, const 
     }
 }
 
-/* Writes K's columns of a tile: the biases divided by the scale, of which `by` is nearly the reciprocal. `plain`, a compile-time constant: no quotient
- * overflows. An infinite bias has no second part; a finite one whose quotient would overflow stays finite; NaN is 0x7FFFFFFF, whose first part is NaN, too. */
+/* Writes K's columns of a tile: the biases divided by the scale, of which `by` is nearly the reciprocal. `plain`, a
+ * compile-time constant: no quotient overflows. An infinite bias has no second part; a finite one whose quotient
+ * would overflow stays finite; NaN is 0x7FFFFFFF, whose first part is NaN, too. */
 FA__FN void FA__LOOP(_put_biases_as)(uint4 *rows, const float *biases, float scale, float by, int plain, int loader) {
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_biases); i++) {

@@ -3,7 +3,8 @@
 
 enum { FA__LOOP(_column_rows) = (FA_BLOCK_N + 31) / 32 * 32 }; /* as many as are read */
 
-/* In shared memory: K's columns, the same for all tiles or each one's own; for ALiBi also Q's, each warp's, and the slope up to the diagonal. */
+/* In shared memory: K's columns, the same for all tiles or each one's own; for ALiBi also Q's, each warp's, and the
+ * slope up to the diagonal. */
 typedef struct FA__LOOP(_column_room) {
 #if FA__COLUMNS == FA__NEED_ALIBI
     uint4 k[1][FA__LOOP(_column_rows)], q[FA_WARPS][FA__LANES];
@@ -24,8 +25,8 @@ typedef struct FA__LOOP(_column_state) {
 } FA__LOOP(_column_state);
 
 #if FA__COLUMNS == FA__NEED_ALIBI
-/* Computes Q's columns for a warp's rows, one row by each lane. No barrier comes before: only this warp reads them, and ldmatrix has
- * read the ones that they replace for all lanes at once. */
+/* Computes Q's columns for a warp's rows, one row by each lane. No barrier comes before: only this warp reads them,
+ * and ldmatrix has read the ones that they replace for all lanes at once. */
 FA__FN void FA__LOOP(_make_columns)(FA__LOOP(_column_room) * room, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const int warp = thread / FA__LANES, lane = thread % FA__LANES, shift = fa__shift(&p->args);
     const float slope = key0 < box.queries.end - 1 + shift ? room->slope : -room->slope;

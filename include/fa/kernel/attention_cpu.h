@@ -3,15 +3,16 @@
 #include <fa/arch/cpu/threads.h>
 #include <fa/kernel/attention_tiles.h>
 
-/* How many query blocks share a tile of keys and values: 1 to `most`, and no more than fit in `room` bytes, at `bytes` each. More of them
- * save loads and conversions, until their Q and O (beyond 128 KB) crowd the L2 cache. */
+/* How many query blocks share a tile of keys and values: 1 to `most`, and no more than fit in `room` bytes, at
+ * `bytes` each. More of them save loads and conversions, until their Q and O (beyond 128 KB) crowd the L2 cache. */
 #define FA__BLOCKS_THAT_FIT(bytes, room, most) ((room) / (bytes) < 1 ? 1 : (room) / (bytes) > (most) ? (most) : (room) / (bytes))
 enum { FA__ATTN(__group) = FA__BLOCKS_THAT_FIT(FA_BLOCK_M * (FA_HEAD_DIM + FA_HEAD_DIM_V) * 4, 131072, 4) };
 #define FA__GROUP FA__ATTN(__group)
 
-/* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a mask takes long to
- * compile. For documents the caller finds the smallest and the largest id of the queries, once for all tiles, and of a tile's keys,
- * once for all blocks of a group; for spans, what any and what all of the queries see, once for all tiles. */
+/* The class of a tile, of the queries and keys of a box: one function for all instruction sets, since searching a
+ * mask takes long to compile. For documents the caller finds the smallest and the largest id of the queries, once
+ * for all tiles, and of a tile's keys, once for all blocks of a group; for spans, what any and what all of the
+ * queries see, once for all tiles. */
 #if FA__MASK_NEEDS & FA__NEED_DOCUMENT
 FA__HOOK_CALLED fa_tile_class FA__ATTN(__class)(const fa_box *box, fa__ids of_queries, fa__ids of_keys) {
     return fa__document_class(*box, of_queries, of_keys, FA__MASK_NEEDS & FA__WITH_CAUSAL);
@@ -34,7 +35,8 @@ FA__HOOK_CALLED fa_tile_class FA__ATTN(__class)(const FA__PARAMS *p, const fa_bo
 #define FA__WORKER <fa/kernel/attention_cpu_worker.h>
 #include <fa/arch/cpu/each_isa.h>
 #if FA__HAS_AMX
-/* Products are done so soon that bringing tiles into the cache counts more: so more blocks share them (200 KB), whose Q is half as large. */
+/* Products are done so soon that bringing tiles into the cache counts more: so more blocks share them (200 KB),
+ * whose Q is half as large. */
 enum { FA__ATTN(__amx_group) = FA__BLOCKS_THAT_FIT(FA_BLOCK_M * (FA_HEAD_DIM * 2 + FA_HEAD_DIM_V * 4), 204800, 8) };
 #undef FA__GROUP
 #define FA__GROUP FA__ATTN(__amx_group)

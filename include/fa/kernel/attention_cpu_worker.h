@@ -1,15 +1,17 @@
 /* attention_cpu_worker.h: the schedule of the forward on one core, for the instruction set FA__ISA.
  *
  * A work item is a group of neighbouring blocks of FA_BLOCK_M queries of one head. Each tile of FA_BLOCK_N keys is
- * brought into the core's cache once, as floats (for AMX as FA_BF16), for all blocks of the group that the mask lets see it; S lives in the
- * L1 cache between its product, the softmax and the next product. A core computes as it loads: there is
- * nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv 2307.08691). */
+ * brought into the core's cache once, as floats (for AMX as FA_BF16), for all blocks of the group that the mask lets
+ * see it; S lives in the L1 cache between its product, the softmax and the next product. A core computes as it
+ * loads: there is nothing to overlap, so the schedule is the algorithm as written (FlashAttention-2, Dao, arXiv
+ * 2307.08691). */
 
 #define FA__WIDE 1 /* finite scores of any size (fa/softmax.h, FA_WIDE) */
 #include <fa/kernel/attention_parts.h>
 
-/* With AMX only tiles and products are others than with AVX-512. Hooks, masks and the softmax are the same and are compiled once:
- * FA__COMMON(x) is the name in the variant that has them, and there the function is called, not inlined. */
+/* With AMX only tiles and products are others than with AVX-512. Hooks, masks and the softmax are the same and are
+ * compiled once: FA__COMMON(x) is the name in the variant that has them, and there the function is called, not
+ * inlined. */
 #if defined(FA__AMX)
 #define FA__COMMON(x) FA__ATTN(FA__CAT(_cpu_avx512, x))
 #else
@@ -28,8 +30,8 @@ typedef struct FA__LOOP(_query_block) {
     FA__COMMON(_softmax_state) state;
 } FA__LOOP(_query_block);
 
-/* What a core works on, on its thread's stack: a tile that the blocks of a group share, the scores and weights of the one block that meets
- * it at the moment, and the blocks themselves. Threads share none of it. */
+/* What a core works on, on its thread's stack: a tile that the blocks of a group share, the scores and weights of
+ * the one block that meets it at the moment, and the blocks themselves. Threads share none of it. */
 typedef struct FA__LOOP(_local) {
     FA__LOOP(_ktile_tile) k;
     FA__LOOP(_vtile_tile) v;
@@ -43,9 +45,9 @@ typedef struct FA__LOOP(_local) {
 #if !defined(FA__AMX)
 
 #if FA__HAS_MASK || FA__HAS_SCORE
-/* Applies the score hook, if `hooked`, and then the mask, if `masked`, to rows `first` to `end` - 1 of the block's scores; at.query,
- * at.key and at.distance are set here. Hooks see neither a query nor a key beyond the end. `few`: rows that are left over, or those of the
- * last tile. */
+/* Applies the score hook, if `hooked`, and then the mask, if `masked`, to rows `first` to `end` - 1 of the block's
+ * scores; at.query, at.key and at.distance are set here. Hooks see neither a query nor a key beyond the end. `few`:
+ * rows that are left over, or those of the last tile. */
 FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int first, int end,
                                    int hooked, int masked, int few) {
     int cols = box.keys.end - box.keys.begin;
@@ -85,8 +87,9 @@ FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
             __builtin_prefetch(bias + row * a->bias_stride_query + key, 0, 2);
 }
 
-/* The hook fa_bias for whole vectors of rows. A vector has the scores of one key and several queries, but neighbours in memory are the
- * biases of one query: a loop over the hook would gather them one by one, so here pieces of the bias are transposed. */
+/* The hook fa_bias for whole vectors of rows. A vector has the scores of one key and several queries, but neighbours
+ * in memory are the biases of one query: a loop over the hook would gather them one by one, so here pieces of the
+ * bias are transposed. */
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
     enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__PIECE = FA_BLOCK_N <= 64 ? FA_BLOCK_N : FA_BLOCK_N % 64 ? 16 : 64 }; /* columns at once */
     const fa_attention_args *a = &p->args;
@@ -118,7 +121,8 @@ FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int r
 }
 #endif
 
-/* The scores of a tile, some of which the mask hides if `masked`, a compile-time constant; those beyond the end of the keys are masked. */
+/* The scores of a tile, some of which the mask hides if `masked`, a compile-time constant; those beyond the end of
+ * the keys are masked. */
 FA__FN void FA__LOOP(_modify)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int masked) {
     int cols = box.keys.end - box.keys.begin;
 #if FA__HAS_MASK || FA__HAS_SCORE
@@ -156,8 +160,9 @@ FA__FN_COMMON void FA__LOOP(_finish)(const FA__LOOP(_softmax_state) * state, flo
 
 /* ---- the schedule ---- */
 
-/* One query block meets one tile of keys. Products leave out queries and keys that do not exist, but for those of panels (cpu/mma.h): with AVX2 a query by itself takes
- * half of the time of a block, and 77 keys take two thirds of that of two tiles. */
+/* One query block meets one tile of keys. Products leave out queries and keys that do not exist, but for those of
+ * panels (cpu/mma.h): with AVX2 a query by itself takes half of the time of a block, and 77 keys take two thirds of
+ * that of two tiles. */
 FA__FN void FA__LOOP(_step)(const FA__PARAMS *p, fa_index at, fa_box box, FA__LOOP(_local) * local,
                             FA__LOOP(_query_block) * block, fa_tile_class of) {
     float alpha[FA_BLOCK_M];

@@ -19,7 +19,8 @@ FA__FN fa__ids FA__LOOP(_ids_of_warp)(fa__ids of) {
     return of;
 }
 
-/* The lowest and highest ids of a box's queries, `rows` (a compile-time constant) at most, found by all lanes of a warp. */
+/* The lowest and highest ids of a box's queries, `rows` (a compile-time constant) at most, found by all lanes of a
+ * warp. */
 FA__FN fa__ids FA__LOOP(_ids_of_queries)(fa_box box, int rows, int lane) {
     return FA__LOOP(_ids_of_warp)(FA__LOOP(_ids_of_lane)(fa__document_queries(box), box.queries.begin, box.queries.end - 1, rows, lane));
 }
@@ -65,9 +66,9 @@ FA__FN uint32_t FA__LOOP(_keys_of_document)(const FA__PARAMS *p, const int *ids_
     return FA__OP(ballot)(there && fa__load_int(ids_k + (there ? key : 0)) == id);
 }
 
-/* Hides the keys of a tile that are of other documents than a thread's rows, those beyond the end among them, and under a causal mask later ones. A
- * warp looks for the keys of one document after the other, of those that its queries have: mostly one. (It reads their ids anew each time; kept over
- * the loop, they were spilled.) */
+/* Hides the keys of a tile that are of other documents than a thread's rows, those beyond the end among them, and
+ * under a causal mask later ones. A warp looks for the keys of one document after the other, of those that its
+ * queries have: mostly one. (It reads their ids anew each time; kept over the loop, they were spilled.) */
 FA__FN void FA__LOOP(_hide)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     enum { FA__WORDS_N = (FA__PART_N + 31) / 32, FA__WARP_M = FA__LOOP(_qk_ROWS) * 8 };
     const int *ids_k = fa__document_keys(box), lane = thread % FA__LANES, warp_row = FA__LOOP(_qk_row)(thread - lane, 0);

@@ -1,4 +1,5 @@
-/* attention_gpu.h: the forward on GPUs: a kernel for each schedule that the compiler's targets can run, and the call. */
+/* attention_gpu.h: the forward on GPUs: a kernel for each schedule that the compiler's targets can run, and the
+ * call. */
 #include <fa/kernel/gpu.h>
 
 /* Whether the user has chosen the size of tiles. */
@@ -7,8 +8,9 @@
 #else
 #define FA__SIZED 0
 #endif
-/* Which schedules an instance has. sm_90a has one of its own, for half types; tile sizes without FA_ARCH are for the one that
- * runs everywhere. Each compilation for a device fills in the kernel for its target and leaves the other empty. */
+/* Which schedules an instance has. sm_90a has one of its own, for half types; tile sizes without FA_ARCH are for the
+ * one that runs everywhere. Each compilation for a device fills in the kernel for its target and leaves the other
+ * empty. */
 #if !defined(FA_ARCH) || FA__ARCH == 80
 #define FA__HAS_80 1
 #else
@@ -24,8 +26,9 @@
 #else
 #define FA__FILL_90 0
 #endif
-/* Whether query blocks may be handed out by a counter in a workspace: under a mask that reads memory, or may, it is not known beforehand
- * how long they take. A prefix only adds some keys to a causal mask; the schedule for every GPU leaves the order to the hardware. */
+/* Whether query blocks may be handed out by a counter in a workspace: under a mask that reads memory, or may, it is
+ * not known beforehand how long they take. A prefix only adds some keys to a causal mask; the schedule for every GPU
+ * leaves the order to the hardware. */
 #if FA__HAS_90 && FA__MASK_READS
 #define FA__COUNTED 1
 #else
@@ -40,7 +43,8 @@ __global__ void FA__ATTN(__FA_ARCH_90_needs_nvcc_arch_sm_90a)(int *x) {
     *x = too_much[*x];
 }
 #endif
-/* An empty kernel is recognised by its launch bound: nothing else of a kernel's attributes shows whether it was compiled for sm_90 or sm_90a. */
+/* An empty kernel is recognised by its launch bound: nothing else of a kernel's attributes shows whether it was
+ * compiled for sm_90 or sm_90a. */
 #define FA__EMPTY_THREADS 32
 #define FA__KEYLESS_THREADS 128
 

@@ -1,4 +1,5 @@
-/* attention_gpu_80.h: the schedule for every GPU of an instance with one size of tiles, FA__VARIANT: kernel, launch and plan. */
+/* attention_gpu_80.h: the schedule for every GPU of an instance with one size of tiles, FA__VARIANT: kernel, launch
+ * and plan. */
 
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_loop.h>
@@ -17,8 +18,9 @@ static __global__ void __launch_bounds__(FA_WARPS * 32, FA__RESIDENT)
 }
 #endif
 
-/* Bytes of shared memory that the kernel takes where it was compiled for a GPU with little of it: those of one stage, unless its tiles are made for such GPUs (FA__SCARCE).
- * FA__AMPLE tiles are never chosen there: theirs are only for fa__launch()'s message. */
+/* Bytes of shared memory that the kernel takes where it was compiled for a GPU with little of it: those of one
+ * stage, unless its tiles are made for such GPUs (FA__SCARCE). FA__AMPLE tiles are never chosen there: theirs are
+ * only for fa__launch()'s message. */
 #if FA__AMPLE
 enum { FA__LOOP(_less_shared) = FA__ATTN(_sm80_less_shared) };
 #else

@@ -1,4 +1,5 @@
-/* attention_gpu_90.h: the sm_90a schedule of an instance with one size of tiles, FA__VARIANT: kernel, launch and plan. */
+/* attention_gpu_90.h: the sm_90a schedule of an instance with one size of tiles, FA__VARIANT: kernel, launch and
+ * plan. */
 
 #include <fa/kernel/attention_tiles.h>
 #include <fa/kernel/attention_warpgroups.h>

@@ -1,5 +1,5 @@
-/* attention_hooks.h: FA_MASK and FA_SCORE of an instance: whether there are any, what is known of those that are shipped, whether
- * those of one's own are functions of the right type, and how a worker calls them. */
+/* attention_hooks.h: FA_MASK and FA_SCORE of an instance: whether there are any, what is known of those that are
+ * shipped, whether those of one's own are functions of the right type, and how a worker calls them. */
 #if defined(FA_MASK) && FA__IS_NOTHING(FA_MASK)
 FA__REQUIRE(0, "FA_MASK is empty: define it as the name of a mask, such as fa_causal, or not at all");
 #undef FA_MASK
@@ -57,7 +57,8 @@ FA__REQUIRE(!FA__KEEP_FITS ||
 #if FA__HAS_SCORE
 FA__REQUIRE(FA__IS_ONE_OF(FA_SCORE, FA__FUNCTIONS_OF_NUMBERS(FA__USER_TYPE, , fa_index)),
             "FA_SCORE needs float " FA__STR(FA_SCORE) "(const FA_USER_ARGS *user, float score, fa_index at), and FA_USER_ARGS defined as the type that user points to, above any FA_SCORE_CHAIN");
-/* The only call of the hook. Elsewhere a parameter or a variable of the library may have the hook's name, and hide it. */
+/* The only call of the hook. Elsewhere a parameter or a variable of the library may have the hook's name, and hide
+ * it. */
 FA_HOOK float FA__ATTN(__score)(const FA__USER_TYPE *fa__user, float fa__score, fa_index fa__at) {
     FA__RETURN_NUMBER(FA_SCORE(fa__user, fa__score, fa__at), "FA_SCORE needs a hook that returns float: " FA__STR(FA_SCORE) "() does not");
 }

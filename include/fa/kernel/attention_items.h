@@ -1,9 +1,9 @@
-/* attention_items.h: the work items of a call, each a block of queries of a head: their order, the keys that the mask leaves them, and how
- * many tiles those are. */
+/* attention_items.h: the work items of a call, each a block of queries of a head: their order, the keys that the
+ * mask leaves them, and how many tiles those are. */
 #define FA__PASSES 4 /* the last pass, the only one that a causal mask leaves unbalanced, is then a sixteenth of the work */
 #define FA__SECTION_BYTES ((int64_t)24 << 20) /* of K and V: about half of an H100's L2 cache (50 MB), 60% of an A100's */
-/* Whether work items go through heads in sections: under a mask, or where heads may share a bias (which is no bottleneck
- * in fp32, nor on the CPU, where sections are 1.5% slower). */
+/* Whether work items go through heads in sections: under a mask, or where heads may share a bias (which is no
+ * bottleneck in fp32, nor on the CPU, where sections are 1.5% slower). */
 #define FA__MAY_SHARE_BIAS (FA__ARCH != FA_CPU && FA__SCORE_NEEDS == FA__NEED_BIAS && FA__IS_HALF)
 #define FA__IN_SECTIONS (FA__HAS_MASK || FA__MAY_SHARE_BIAS)
 
@@ -19,8 +19,8 @@ FA_HOOK fa_tile_class FA__ATTN(__classify)(const FA__PARAMS *p, fa_box box, int 
 #endif
 }
 
-/* Query blocks are counted from the last one; `head` counts through the whole batch: sequence after sequence, or, where these share a bias, head
- * after head. */
+/* Query blocks are counted from the last one; `head` counts through the whole batch: sequence after sequence, or,
+ * where these share a bias, head after head. */
 FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t block, int block_m) {
     int begin = (p->blocks_m - 1 - (int)block) * block_m;
     fa_box box;
@@ -37,11 +37,12 @@ FA_HOOK fa_box FA__ATTN(__block)(const FA__PARAMS *p, uint32_t head, uint32_t bl
     return box;
 }
 
-/* The queries and the head of a work item. Without a mask, the query blocks of a head follow each other and share its K
- * and V in the cache. With one, later query blocks come first: under a causal mask they take longest, and the short
- * ones fill the end. Going through all heads that way would read K and V from memory again for every block; so blocks
- * are taken in FA__PASSES passes, and within a pass heads are taken in sections whose K and V fit in the cache. The
- * same order serves a bias that all heads share, or all sequences, and that does not fit in the cache: those of a section then share each block's part of it. */
+/* The queries and the head of a work item. Without a mask, the query blocks of a head follow each other and share
+ * its K and V in the cache. With one, later query blocks come first: under a causal mask they take longest, and the
+ * short ones fill the end. Going through all heads that way would read K and V from memory again for every block; so
+ * blocks are taken in FA__PASSES passes, and within a pass heads are taken in sections whose K and V fit in the
+ * cache. The same order serves a bias that all heads share, or all sequences, and that does not fit in the cache:
+ * those of a section then share each block's part of it. */
 FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) {
     uint32_t head, row;
 #if FA__IN_SECTIONS
@@ -60,7 +61,8 @@ FA_HOOK fa_box FA__ATTN(__box)(const FA__PARAMS *p, uint32_t item, int block_m) 
     return FA__ATTN(__block)(p, head, row, block_m);
 }
 
-/* The keys of a box that its mask leaves visible: no schedule looks at others. The range may be empty, with an end before its beginning. */
+/* The keys of a box that its mask leaves visible: no schedule looks at others. The range may be empty, with an end
+ * before its beginning. */
 FA_HOOK fa_range FA__ATTN(__keys)(const FA__PARAMS *p, fa_box box) {
     (void)p;
     fa_range keys = box.keys;

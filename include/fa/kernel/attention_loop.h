@@ -1,28 +1,31 @@
 /* attention_loop.h: the schedule of the forward for every GPU, with mma.sync and cp.async.
  *
- * A thread block of FA_WARPS warps takes FA_BLOCK_M queries of one head, walks the tiles of FA_BLOCK_N keys that the mask
- * leaves visible, and keeps O and the softmax state in registers (FlashAttention-2, Dao, arXiv 2307.08691). Fragments say where
- * their elements lie (fa/mma.h), so nothing here knows the layout of a matrix unit.
+ * A thread block of FA_WARPS warps takes FA_BLOCK_M queries of one head, walks the tiles of FA_BLOCK_N keys that the
+ * mask leaves visible, and keeps O and the softmax state in registers (FlashAttention-2, Dao, arXiv 2307.08691).
+ * Fragments say where their elements lie (fa/mma.h), so nothing here knows the layout of a matrix unit.
  *
- * Copies run ahead of the products, and are issued one by one between their steps, which hide the address arithmetic.
- * With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is fetched during
- * Q K^T, and one barrier per tile suffices.
+ * Copies run ahead of the products, and are issued one by one between their steps, which hide the address
+ * arithmetic. With one stage the next K is fetched during P V and V during Q K^T; with two, the whole next tile is
+ * fetched during Q K^T, and one barrier per tile suffices.
  *
- * Two warps share a quarter of a multiprocessor. Each multiplies at nearly the same rate whether the other one multiplies or
- * not, so its products do not hide the other's softmax: a softmax is hidden only by products of its own warp. So with two stages
- * half types take a tile in halves (FA__AFTERWARDS): the exponentials of the first half run between the steps of the second
- * half's Q K^T, and those of the second half between the steps of the first half's P V. That leaves no time to look for a
- * maximum first: it is checked afterwards, while K is still there to recompute the scores from. Where registers are short, or a bias
- * is waited for (FA__PARTS 1), Q K^T is not split, and the first half's exponentials are not hidden.
+ * Two warps share a quarter of a multiprocessor. Each multiplies at nearly the same rate whether the other one
+ * multiplies or not, so its products do not hide the other's softmax: a softmax is hidden only by products of its
+ * own warp. So with two stages half types take a tile in halves (FA__AFTERWARDS): the exponentials of the first half
+ * run between the steps of the second half's Q K^T, and those of the second half between the steps of the first
+ * half's P V. That leaves no time to look for a maximum first: it is checked afterwards, while K is still there to
+ * recompute the scores from. Where registers are short, or a bias is waited for (FA__PARTS 1), Q K^T is not split,
+ * and the first half's exponentials are not hidden.
  *
- * The hook fa_bias need not be called for each score. Of a bias of half types each warp copies its rows of a tile to a place of its own (FA__BIAS_ROOM: where there is room for it,
- * and something is gained); else it is loaded into registers before the products (attention_addends.h), for tiles that no mask looks at.
+ * The hook fa_bias need not be called for each score. Of a bias of half types each warp copies its rows of a tile to
+ * a place of its own (FA__BIAS_ROOM: where there is room for it, and something is gained); else it is loaded into
+ * registers before the products (attention_addends.h), for tiles that no mask looks at.
  *
- * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded: with one stage
- * before the product, with two (for the next tiles) between the steps of P V.
+ * FA_F32 multiplies pairs of halves, and FA_TF32 the first of each pair; each warp makes them of what it has loaded:
+ * with one stage before the product, with two (for the next tiles) between the steps of P V.
  *
- * FA__AFTERWARDS, FA__KEEP_Q, FA__EARLY_Q, FA__ANEW and others are choices: attention_loop_choices.h has them, with reasons;
- * attention_tiles.h has FA__COLUMNS and the sizes, attention_hooks.h what begins with FA__MASK or FA__SCORE. */
+ * FA__AFTERWARDS, FA__KEEP_Q, FA__EARLY_Q, FA__ANEW and others are choices: attention_loop_choices.h has them, with
+ * reasons; attention_tiles.h has FA__COLUMNS and the sizes, attention_hooks.h what begins with FA__MASK or
+ * FA__SCORE. */
 
 /* Half types have no instruction to spare, and their scores stay in range (fa/softmax.h, FA_WIDE). */
 #define FA__WIDE (FA__WIDE_SCORE || !FA__IS_HALF)
@@ -36,8 +39,9 @@
 #include <fa/kernel/attention_scores.h>
 #if FA__COLUMNS
 #define FA__WITH_COLUMNS(...) __VA_ARGS__
-/* Whether Q's extra columns are computed, and multiplied, after the product of the others: with two stages 2 to 4% faster than before it, but
- * at head dimension 128 there are no registers for that. Elsewhere they are computed while the tile before is multiplied. */
+/* Whether Q's extra columns are computed, and multiplied, after the product of the others: with two stages 2 to 4%
+ * faster than before it, but at head dimension 128 there are no registers for that. Elsewhere they are computed
+ * while the tile before is multiplied. */
 #define FA__COLUMNS_BEHIND (FA__AFTERWARDS && FA__COLUMNS == FA__NEED_ALIBI && (FA__WIDEST <= 80 || FA__WIDEST > 128))
 #include <fa/kernel/attention_columns_loop.h>
 #else
@@ -86,9 +90,10 @@ enum { /* bytes of a stage */
 #define FA__LOAD(step) \
     FA__LOAD_STEP(step, FA__LOOP(_vtile_load_part), shared->v[stage ^ 1], v_block); \
     FA__LOAD_STEP(step, FA__LOOP(_ktile_load_part), shared->k[stage ^ 1], k_block)
-/* How many columns of half a tile go with the steps before `step` of `steps`. With a hook the compiler must see that all steps have
- * equally many, where they do, or it leaves loops over a step's columns rolled, and scores in memory (which took an instance twice the time); without one this
- * costs 12 bytes of spills at head dimension 128 under a causal mask. A bias comes in so many columns at once. */
+/* How many columns of half a tile go with the steps before `step` of `steps`. With a hook the compiler must see that
+ * all steps have equally many, where they do, or it leaves loops over a step's columns rolled, and scores in memory
+ * (which took an instance twice the time); without one this costs 12 bytes of spills at head dimension 128 under a
+ * causal mask. A bias comes in so many columns at once. */
 #if FA__BIAS_ROOM
 #define FA__SHARE(step, steps) ((step) * (FA__COLS / FA__LOOP(_bias_columns)) / (steps) * FA__LOOP(_bias_columns))
 #else
@@ -106,11 +111,12 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         /* Whether the maximum of a tile that a mask looks at is raised, which is possible once all products before it
          * are done; or only begun, for which registers suffice before sm_90. */
         FA__RAISES = FA__PARTS == 1 && FA__HAS_MASK && !(FA__BEFORE_90 && FA__WIDEST <= 128 && !FA__HAS_SCORE),
-        /* With a hook, too, it is raised wherever the hook is not deferred, and then not checked afterwards. So a part found to be
-         * behind had its hook deferred, and no mask. */
+        /* With a hook, too, it is raised wherever the hook is not deferred, and then not checked afterwards. So a
+         * part found to be behind had its hook deferred, and no mask. */
         FA__LEFT_ALONE = FA__RAISES && FA__HAS_SCORE,
-        /* Exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction per
-         * score, and a register. A bias of halves gains 3 to 6%, a user's hook 1%; before sm_90 a bias of FA_F16 would spill. */
+        /* Exponents are computed as if no maximum were large, and recomputed where one is: this saves an instruction
+         * per score, and a register. A bias of halves gains 3 to 6%, a user's hook 1%; before sm_90 a bias of FA_F16
+         * would spill. */
         FA__NEAR = FA__COLUMNS == FA__NEED_KEY_BIAS || (FA__WIDE_SCORE && !FA__LEFT_ALONE &&
                                         (FA__WIDEST <= 96 || (!FA__HAS_MASK && FA__SCORE_NEEDS != FA__NEED_BIAS)) &&
                                         !(FA__BEFORE_90 && FA_DTYPE == FA_F16 && FA__SCORE_NEEDS == FA__NEED_BIAS))
@@ -213,9 +219,9 @@ FA__FN void FA__LOOP(_run)(const FA__PARAMS *p, fa_box box, FA__LOOP(_shared) * 
         FA__WITH_COLUMNS(if (FA__COLUMNS_BEHIND) FA__LOOP(_multiply_columns)(&s[0], &shared->columns, p, box, key0, 0, stage, thread);)
         if (FA__PARTS == 1) FA__LOOP(_vtile_commit)();
         FA__WITH_BIAS(FA__LOOP(_await_bias)(FA__PARTS == 1);)
-        /* Half 0: its exponentials run between the steps of half 1's Q K^T, where that is a product of its own (two parts).
-         * Half 1: its exponentials run between the steps of half 0's P V. Half 1's P V comes after the loop. A half is
-         * part i, or, where there is one part, FA__COLS columns of it from `first` on. */
+        /* Half 0: its exponentials run between the steps of half 1's Q K^T, where that is a product of its own (two
+         * parts). Half 1: its exponentials run between the steps of half 0's P V. Half 1's P V comes after the loop.
+         * A half is part i, or, where there is one part, FA__COLS columns of it from `first` on. */
         FA__UNROLL
         for (int half = 0; half < 2; half++) {
             const int i = half * (FA__PARTS - 1), first = half * (2 - FA__PARTS) * FA__COLS, part0 = key0 + i * FA__PART_N;

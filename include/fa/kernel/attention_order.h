@@ -1,6 +1,6 @@
-/* attention_order.h: in which order the teams of sm_90a, of which a thread block has one or two, work through the query
- * blocks: static, computed from the number of the team; or, where a mask reads memory and the user gives a workspace, dynamic,
- * by a counter in it. */
+/* attention_order.h: in which order the teams of sm_90a, of which a thread block has one or two, work through the
+ * query blocks: static, computed from the number of the team; or, where a mask reads memory and the user gives a
+ * workspace, dynamic, by a counter in it. */
 
 /* Without a mask all query blocks take equally long, and are dealt to the teams in turn. Under a mask they are dealt in rounds that go forwards
  * and backwards alternately, so that who gets a longer one in one round gets a shorter one in the next. Neighbours get blocks of the same head at
@@ -49,8 +49,9 @@ static FA_UNUSED uint32_t FA__LOOP(_last_alike)(const FA__PARAMS *p, uint32_t fr
 }
 #endif
 
-/* Finds the blocks that take equally long; whether others are dealt in pairs. Under a band, by the length of up to 64 blocks, and a tile more for
- * a block's beginning and end: pairs differ if a fifth of the blocks are alike, or if many see nothing, so that the longest takes more than 9/4 of the mean. */
+/* Finds the blocks that take equally long; whether others are dealt in pairs. Under a band, by the length of up to
+ * 64 blocks, and a tile more for a block's beginning and end: pairs differ if a fifth of the blocks are alike, or if
+ * many see nothing, so that the longest takes more than 9/4 of the mean. */
 FA__CALLED int FA__LOOP(_find_alike)(FA__LOOP(_order) * order, const FA__PARAMS *p) {
     order->first = 0;
     order->alike = FA__ALL_ALIKE ? (uint32_t)p->blocks_m : 0;
@@ -90,7 +91,8 @@ FA__CALLED void FA__LOOP(_order_of)(FA__LOOP(_order) * order, const FA__PARAMS *
     order->items = order->heads * blocks;
     order->all_alike = order->heads * order->alike;
     order->others = blocks - order->alike;
-    /* A quarter of the others; single blocks where so few heads have less than two rounds of strips: they all run at about the same time anyway. */
+    /* A quarter of the others; single blocks where so few heads have less than two rounds of strips: they all run at
+     * about the same time anyway. */
     order->strip = order->others < 16 ? 4 : order->others / 4;
     if (order->strip > order->others) order->strip = order->others;
     if (paired || order->strip * (uint64_t)order->heads < 2 * (uint64_t)teams) order->strip = 1;

@@ -17,8 +17,8 @@
 #define FA__LEAVING_M FA__WORKER_M
 #endif
 
-/* To tiles and products: elements are kept as the matrix unit takes them, floats as pairs of halves (arch/sm80/tile_pairs.h), FA_BF16 on a
- * CPU as pairs of neighbours (arch/cpu/tile_amx.h). Not those of O. */
+/* To tiles and products: elements are kept as the matrix unit takes them, floats as pairs of halves
+ * (arch/sm80/tile_pairs.h), FA_BF16 on a CPU as pairs of neighbours (arch/cpu/tile_amx.h). Not those of O. */
 #if FA__PAIRS || defined(FA__AMX)
 #define FA__PAIRED
 #endif
@@ -88,9 +88,10 @@
 #endif
 
 #include <fa/arch/dtype.h>
-/* Names of a variant of an instance: FA_NAME, FA_SUB, FA__VARIANT and x pasted together (those of the instance itself are FA__ATTN(x)). So
- * FA__LOOP(_ktile_load) is the NAME_load() of fa/tile.h for the tile of K, FA__LOOP(_qk_mma) that of fa/mma.h for Q K^T, and
- * FA__LOOP(_softmax_update) that of fa/softmax.h; FA__OP(x) is an operation of the instruction layer (arch/bind.h). */
+/* Names of a variant of an instance: FA_NAME, FA_SUB, FA__VARIANT and x pasted together (those of the instance
+ * itself are FA__ATTN(x)). So FA__LOOP(_ktile_load) is the NAME_load() of fa/tile.h for the tile of K,
+ * FA__LOOP(_qk_mma) that of fa/mma.h for Q K^T, and FA__LOOP(_softmax_update) that of fa/softmax.h; FA__OP(x) is an
+ * operation of the instruction layer (arch/bind.h). */
 #define FA__LOOP(x) FA__CAT4(FA_NAME, FA_SUB, FA__VARIANT, x)
 
 /* What hooks are told of a head. */

@@ -1,4 +1,5 @@
-/* attention_planner.h: the tile scheduler of sm_90a: a warp that runs ahead of all others, and writes a note for each tile of keys that a query block sees. */
+/* attention_planner.h: the tile scheduler of sm_90a: a warp that runs ahead of all others, and writes a note for
+ * each tile of keys that a query block sees. */
 
 #include <fa/kernel/attention_walk.h>
 
@@ -16,14 +17,15 @@ typedef struct FA__LOOP(_memory) {
 #endif
 } FA__LOOP(_memory);
 #if FA__OWN_NOTES
-/* What a tile is to one of the two parts: the mask looks at it; the part sees nothing of it; ALiBi's lines bend in it. Both parts' kinds are one number. */
+/* What a tile is to one of the two parts: the mask looks at it; the part sees nothing of it; ALiBi's lines bend in
+ * it. Both parts' kinds are one number. */
 enum { FA__LOOP(_looked_at) = 1, FA__LOOP(_not_seen) = 2, FA__LOOP(_is_bent) = 4, FA__LOOP(_kind_bits) = 3 };
 FA__REQUIRE(FA__READERS == 2, "two warpgroups of a team have notes of their own");
 #endif
 
 #if FA__REMEMBERS
-/* The ids of a few tiles from number `first` on, the first's for lane `to`, the next one's for the lane after it, and so on. All lanes look at a tile's
- * ids side by side; a lane by itself would read them far apart. */
+/* The ids of a few tiles from number `first` on, the first's for lane `to`, the next one's for the lane after it,
+ * and so on. All lanes look at a tile's ids side by side; a lane by itself would read them far apart. */
 enum { FA__LOOP(_at_once) = FA__TEAMS > 1 ? 4 : FA_BLOCK_N <= 64 ? 16 : 8 }; /* tiles whose loads do not wait for each other, as there are registers */
 FA__FN fa__ids FA__LOOP(_ids_of_few)(const FA__PARAMS *p, fa_box box, int first, int to, int lane) {
     const int last = p->args.seqlen_k - 1, last_tile = last / FA_BLOCK_N;
@@ -45,14 +47,16 @@ FA__FN void FA__LOOP(_ids_of_parts)(fa__ids *of, fa_box box, int lane) {
     for (int part = 0; part < FA__READERS; part++) of[part] = FA__LOOP(_ids_of_queries)(FA__LOOP(_part_of)(box, part), FA__LOOP(_part_rows), lane);
 }
 
-/* How many tiles _learn() looks at: all that can be remembered, none if there are at most 32, for which the planner suffices. */
+/* How many tiles _learn() looks at: all that can be remembered, none if there are at most 32, for which the planner
+ * suffices. */
 FA__FN int FA__LOOP(_tiles_learnt)(const FA__PARAMS *p) {
     const int tiles = fa__min((p->args.seqlen_k - 1) / FA_BLOCK_N + 1, FA__LOOP(_knowable));
     return tiles > FA__LANES ? tiles : 0;
 }
 
-/* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side. By itself its planner would wait
- * for memory again and again, and all others for it. With few tiles it takes no longer, and does so. */
+/* Before the warps of a thread block part: those of a team look at the ids that its first block needs, side by side.
+ * By itself its planner would wait for memory again and again, and all others for it. With few tiles it takes no
+ * longer, and does so. */
 FA__FN void FA__LOOP(_learn)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, uint32_t team, int warp, int lane) {
     enum { FA__WORKERS = FA__LOOP(_threads) / FA__LANES / FA__TEAMS };
     const int tiles = FA__LOOP(_tiles_learnt)(&launch->p);
@@ -86,9 +90,9 @@ FA__FN void FA__LOOP(_recall)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, f
 }
 
 #if FA__REMEMBERS
-/* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query block, by the
- * planner, while all others wait for it: so each lane remembers those of its tiles, in shared memory; a bit for 32 tiles tells
- * whether it does. */
+/* The ids of 32 tiles from number `first` on, a tile's for each lane. They would be read again for every query
+ * block, by the planner, while all others wait for it: so each lane remembers those of its tiles, in shared memory;
+ * a bit for 32 tiles tells whether it does. */
 FA__FN fa__ids FA__LOOP(_ids_of_tiles)(FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
     const int word = first / FA__LANES, last_tile = (p->args.seqlen_k - 1) / FA_BLOCK_N;
     fa__ids own = {0, 0};
@@ -173,9 +177,10 @@ FA__FN int FA__LOOP(_kinds_of)(const FA__LOOP(_memory) * memory, const FA__PARAM
     (void)box, (void)tile;
     return kinds;
 }
-/* The note of a part's warpgroup, made of that of a tile. It skips what it sees nothing of, but takes a tile of each block, and if it can a block's first
- * tile: otherwise it would have to know the note before it starts products. And it skips fewer tiles in a row than V has buffers, since of the tile before them
- * it still has to multiply weights by V. `run`: how many it has skipped in a row. */
+/* The note of a part's warpgroup, made of that of a tile. It skips what it sees nothing of, but takes a tile of each
+ * block, and if it can a block's first tile: otherwise it would have to know the note before it starts products. And
+ * it skips fewer tiles in a row than V has buffers, since of the tile before them it still has to multiply weights
+ * by V. `run`: how many it has skipped in a row. */
 FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
     const int first = word & FA__LOOP(_first), last = word & FA__LOOP(_last), kind = kinds >> part * FA__LOOP(_kind_bits);
     const int skipped = kind & FA__LOOP(_not_seen) && *run < FA_STAGES - 1 && !(last && (first || *run > 0)) && (FA__SKIPS_FIRST || !first);
@@ -186,7 +191,8 @@ FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
 #endif
 
 #if FA__ROUND_TRIP
-/* The walk, which is about to start, begins with the tile where the diagonal crosses the block's first query, and the 32 that are remembered with that one. */
+/* The walk, which is about to start, begins with the tile where the diagonal crosses the block's first query, and
+ * the 32 that are remembered with that one. */
 FA__FN void FA__LOOP(_start_trip)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box) {
     const int tile = fa__max(fa__min((box.queries.begin + fa__shift(&p->args)) / FA_BLOCK_N, walk->count - 1), 0);
     walk->from = tile % FA__LANES;
@@ -195,10 +201,10 @@ FA__FN void FA__LOOP(_start_trip)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
 }
 #endif
 
-/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that needs no
- * mask, if there is one among the 32 that are looked at, or else one of which all parts see something: consumers have most to do there, and rows
- * that see nothing of their first tile would be weighed twice in the next one. Where FA__ROUND_FIRST says so, it is the one with the roundest number, and the
- * walk goes on from there. */
+/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that
+ * needs no mask, if there is one among the 32 that are looked at, or else one of which all parts see something:
+ * consumers have most to do there, and rows that see nothing of their first tile would be weighed twice in the next
+ * one. Where FA__ROUND_FIRST says so, it is the one with the roundest number, and the walk goes on from there. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {
 #if FA__HAS_MASK
     while (!walk->visit) {

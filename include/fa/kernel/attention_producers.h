@@ -1,5 +1,5 @@
-/* attention_producers.h: the thread of the sm_90a schedule that follows the planner's notes and has the copy engine bring tiles of K,
- * V and Q, and of a bias, into their rings. */
+/* attention_producers.h: the thread of the sm_90a schedule that follows the planner's notes and has the copy engine
+ * bring tiles of K, V and Q, and of a bias, into their rings. */
 
 /* Expects a tile at a barrier and starts its copy; `load` is the call, in which `full` is the barrier's address. */
 #define FA__BRING(of, which, load) \
@@ -9,12 +9,14 @@
         load; \
     } while (0)
 
-/* Where all lanes wait for a buffer, none may still do so when it is filled again: two phases behind, it would wait for ever. */
+/* Where all lanes wait for a buffer, none may still do so when it is filled again: two phases behind, it would wait
+ * for ever. */
 FA__FN void FA__LOOP(_together)(void) {
     if (FA__COLUMNS == FA__NEED_KEY_BIAS) fa_sm90_warp_barrier();
 }
 
-/* Brings each warpgroup the Q of block number `number`, once it is done with what was there; at the end tells it that there is no more. */
+/* Brings each warpgroup the Q of block number `number`, once it is done with what was there; at the end tells it
+ * that there is no more. */
 FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, FA__LOOP(_block) block, int number, int lane) {
     const FA__LOOP(_place) to = FA__LOOP(_place_of)((uint32_t)number, FA__LOOP(_q_stages));
     for (int group = 0; group < FA__LOOP(_groups); group++) {
@@ -28,7 +30,8 @@ FA__FN void FA__LOOP(_bring_q)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     }
 }
 
-/* What each lane of the loader knows of biases of keys. Its time counts where tiles are small, so what can be is computed once, or once a block. */
+/* What each lane of the loader knows of biases of keys. Its time counts where tiles are small, so what can be is
+ * computed once, or once a block. */
 typedef struct FA__LOOP(_key_biases) {
 #if FA__COLUMNS == FA__NEED_KEY_BIAS
     const float *row;                /* of the latest block's head */
@@ -84,9 +87,10 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     if (lane == 0) FA__BRING(&shared->of_v[to.slot], _vtile_BYTES, FA__LOOP(_vtile_load)(&shared->v[to.slot], from, full));
 }
 
-/* Follows the notes, and brings a tile's K, the V of the tile before it, at a block's beginning its Q, and the tile of a bias,
- * each once a buffer is free: this is the order in which buffers become free, but for Q that is asked for ahead. With key biases all lanes of the warp take part,
- * since they load those; where there are more than two stages V comes before K, which can wait: biases are on their way meanwhile (up to 10% faster). */
+/* Follows the notes, and brings a tile's K, the V of the tile before it, at a block's beginning its Q, and the tile
+ * of a bias, each once a buffer is free: this is the order in which buffers become free, but for Q that is asked for
+ * ahead. With key biases all lanes of the warp take part, since they load those; where there are more than two
+ * stages V comes before K, which can wait: biases are on their way meanwhile (up to 10% faster). */
 FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next */
     int blocks = 0, due = 0;

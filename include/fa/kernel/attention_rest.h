@@ -1,10 +1,11 @@
 /* attention_rest.h: hooks that are deferred to the exponentials, whose instructions run under products: in tiles that
  * no mask looks at, and with a maximum that is checked afterwards. For the schedule for every GPU. */
 
-/* Whether a hook is deferred at all. A user's hook may read memory: applied to all scores at once it waits once, but column
- * by column, among products, it waits for each (1.5 to 5 times as slow). A hook of arithmetic alone is 5% faster applied at once up to 96, and as fast from 97 to 128
- * without a mask; under a band it is faster deferred there, under other masks, where registers are short, 3 to 10% faster at once. A soft cap up to 80
- * takes 0.92 to 1.02 times as long at once, but not under a prefix. */
+/* Whether a hook is deferred at all. A user's hook may read memory: applied to all scores at once it waits once, but
+ * column by column, among products, it waits for each (1.5 to 5 times as slow). A hook of arithmetic alone is 5%
+ * faster applied at once up to 96, and as fast from 97 to 128 without a mask; under a band it is faster deferred
+ * there, under other masks, where registers are short, 3 to 10% faster at once. A soft cap up to 80 takes 0.92 to
+ * 1.02 times as long at once, but not under a prefix. */
 #define FA__DEFERS                                                                              \
     (FA__SCORE_NEEDS == FA__NEED_SOFTCAP ? FA__WIDEST > 80 || FA__MASK_IS_PREFIX                 \
                                          : FA__HAS_SCORE && (FA__SCORE_NEEDS || FA__WIDEST > 128 || (FA__WIDEST > 96 && FA__MASK_IS_BAND)))

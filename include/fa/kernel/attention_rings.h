@@ -1,5 +1,5 @@
-/* attention_rings.h: what the warps of a team of the sm_90a schedule share: rings of buffers for Q, K and V, with a barrier for
- * each direction, and the notes and blocks by which the planner tells the others what these hold. */
+/* attention_rings.h: what the warps of a team of the sm_90a schedule share: rings of buffers for Q, K and V, with a
+ * barrier for each direction, and the notes and blocks by which the planner tells the others what these hold. */
 enum {
     FA__LOOP(_groups) = FA__GROUPS,
     FA__LOOP(_knowable) = FA__TEAMS > 1 ? 1024 : FA__SENDS ? 160 : 192, /* tiles of keys of which the planner remembers something: as many as leave room for O at 128 */
@@ -9,8 +9,8 @@ enum {
     FA__LOOP(_q_bytes) = FA__LOOP(_groups) * (int)sizeof(FA__LOOP(_qtile_tile)),
     FA__LOOP(_column_rows) = FA__COLUMNS == 0 ? 0 : FA__COLUMNS == FA__NEED_ALIBI ? FA_BLOCK_N : 64 + FA_STAGES * FA_BLOCK_N, /* of columns, 16 bytes each */
     FA__LOOP(_panels) = (int)sizeof(FA__LOOP(_otile_tile)) / FA__LOOP(_otile_PANEL_BYTES), /* of O, each of 64 columns */
-    /* Small data: barriers, notes and blocks, 1,140 bytes at most, aligned to 128, and more notes; lse and barriers of what is sent; columns; what the
-     * planner remembers. */
+    /* Small data: barriers, notes and blocks, 1,140 bytes at most, aligned to 128, and more notes; lse and barriers
+     * of what is sent; columns; what the planner remembers. */
     FA__LOOP(_small) = 1152 + (FA__READERS - 1) * 128 + (FA__SENDS ? FA__LOOP(_groups) * (64 * (int)sizeof(float) + FA__LOOP(_panels) * 16) : 0) +
                        (FA__LOOP(_column_rows) * 16 + 1023) / 1024 * 1024 +
                        (FA__REMEMBERS ? FA__LOOP(_knowable) * (int)sizeof(fa__ids) : 0),
@@ -30,9 +30,10 @@ enum {
     FA__LOOP(_fit) = (FA__LOOP(_spare) - (FA__LOOP(_q_stages) - 1) * FA__LOOP(_q_bytes)) / FA__LOOP(_panel_bytes),
     FA__LOOP(_leaving) = FA__LOOP(_fit) < FA__LOOP(_panels) ? FA__LOOP(_fit) : FA__LOOP(_panels),
     FA__LOOP(_ring) = FA__LOOP(_leaving) ? FA__LOOP(_leaving) : 1, /* a number of places, for code and arrays that are not used where there is no room */
-    /* Whether Q of the first block is asked for before it is known with which tile this begins; and whether that of any other one is asked for before its first
-     * tile of K, where it has a buffer to itself. It comes from memory, since no other block reads it, and would be late otherwise: up to 2% faster. (Two teams
-     * are not, of which one has something to do meanwhile; and without a mask the warpgroups fall into a slower rhythm.) */
+    /* Whether Q of the first block is asked for before it is known with which tile this begins; and whether that of
+     * any other one is asked for before its first tile of K, where it has a buffer to itself. It comes from memory,
+     * since no other block reads it, and would be late otherwise: up to 2% faster. (Two teams are not, of which one
+     * has something to do meanwhile; and without a mask the warpgroups fall into a slower rhythm.) */
     FA__LOOP(_first_q) = FA__TEAMS == 1 && FA__HAS_MASK,
     FA__LOOP(_q_ahead) = FA__LOOP(_first_q) && FA__LOOP(_q_stages) > 1,
     FA__LOOP(_notes) = 16,  /* how far the planner may be ahead; at least FA_STAGES + 2: the loader gives a note back FA_STAGES + 1 notes later */
@@ -81,8 +82,8 @@ typedef struct FA__LOOP(_shared) {
     FA__LOOP(_pair) of_room[FA__LOOP(_groups)][FA__LOOP(_ring)];
     float lse[FA__LOOP(_groups)][64]; /* of the block whose O is sent */
 #endif
-    /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or the last
-     * of its block; there are no more; the warpgroup sees nothing of it. */
+    /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or
+     * the last of its block; there are no more; the warpgroup sees nothing of it. */
     int note[FA__LOOP(_notes)][FA__READERS];
 #if FA__PLANS_TIGHT
     int run[FA__READERS]; /* the planner's */
@@ -133,7 +134,8 @@ FA__FN void FA__LOOP(_release)(FA__LOOP(_pair) * pairs, int slot) {
     fa_sm90_mbarrier_arrive(fa_sm90_shared_address(&pairs[slot].empty));
 }
 
-/* The room of warpgroup number `number`, or where warps send by themselves of warp number `number`: for so many panels. */
+/* The room of warpgroup number `number`, or where warps send by themselves of warp number `number`: for so many
+ * panels. */
 FA__FN unsigned char *FA__LOOP(_room_of)(FA__LOOP(_shared) * shared, int number) {
     return shared->room + number * FA__LOOP(_leaving) * FA__LOOP(_otile_PANEL_BYTES);
 }

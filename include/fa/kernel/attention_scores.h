@@ -1,8 +1,8 @@
 /* attention_scores.h: what the schedules for GPUs do with the scores that a thread holds: hook, mask and the end of the
  * sequence, before the softmax; lse, after it. */
 
-/* The factor that brings scores that may be of any size (FA__WIDE_SCORE) to natural units. Hooks see and return scores in these
- * units, so it is 1 unless a hook is left to the product (attention_columns.h). */
+/* The factor that brings scores that may be of any size (FA__WIDE_SCORE) to natural units. Hooks see and return
+ * scores in these units, so it is 1 unless a hook is left to the product (attention_columns.h). */
 FA__FN float FA__LOOP(_to_natural)(const FA__PARAMS *p) { return FA__COLUMNS ? fabsf(p->scale) : 1.0f; }
 
 /* One score. at.query, at.key and at.distance are set here. `edge`: some keys are beyond the end, which hooks never
@@ -55,12 +55,13 @@ FA__FN void FA__LOOP(_modify_as)(float *s, const FA__PARAMS *p, fa_index at, fa_
     }
 }
 
-/* Whether hooks, in tiles that the mask does not look at, rely on all of a worker's queries to exist. The compiler then knows where a thread's rows lie
- * relative to each other: a column of the first one is as far from it as the column eight further on is from the second one, and what a hook makes of
- * that distance is computed once for both: up to 7% faster. */
+/* Whether hooks, in tiles that the mask does not look at, rely on all of a worker's queries to exist. The compiler
+ * then knows where a thread's rows lie relative to each other: a column of the first one is as far from it as the
+ * column eight further on is from the second one, and what a hook makes of that distance is computed once for both:
+ * up to 7% faster. */
 #define FA__ALL_THERE (FA__HOOKED && FA__SCORE_NEEDS != FA__NEED_SOFTCAP && FA__SCORE_NEEDS != FA__NEED_KEY_BIAS && !FA__BY_EIGHT) /* the others do not look at queries, or clamp them themselves */
-/* Whether they may not, since only some of the worker's queries exist. (A worker without any takes the last ones of the sequence instead, unless there
- * are fewer than it has rows.) */
+/* Whether they may not, since only some of the worker's queries exist. (A worker without any takes the last ones of
+ * the sequence instead, unless there are fewer than it has rows.) */
 FA__FN int FA__LOOP(_ragged)(fa_box box) {
     const int rows = FA__LOOP(_worker_rows), left = box.queries.end - box.queries.begin;
     return FA__ALL_THERE && ((left > 0 && left < rows) || box.queries.end < rows);
@@ -69,8 +70,8 @@ FA__FN int FA__LOOP(_ragged)(fa_box box) {
 /* How far below a thread's first row its row r is, known to the compiler. */
 FA__FN int FA__LOOP(_below)(int r) { return FA__LOOP(_qk_row)(0, r) - FA__LOOP(_qk_row)(0, 0); }
 
-/* As _modify_as() without a mask or an edge, where no query is missing. A key is told by how far it is from the first query, so that this one is
- * left out of the difference of both. */
+/* As _modify_as() without a mask or an edge, where no query is missing. A key is told by how far it is from the
+ * first query, so that this one is left out of the difference of both. */
 FA__FN void FA__LOOP(_modify_whole)(float *s, const FA__PARAMS *p, fa_index at, fa_box box, int key0, int thread) {
     thread = FA__OP(opaque)(thread);
     const int begin = fa__min(box.queries.begin, box.queries.end - FA__LOOP(_worker_rows));

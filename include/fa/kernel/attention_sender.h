@@ -1,4 +1,5 @@
-/* attention_sender.h: a warp of the sm_90a schedule that sends O of a consumer warpgroup, which leaves it, rounded, in shared memory, and multiplies on. */
+/* attention_sender.h: a warp of the sm_90a schedule that sends O of a consumer warpgroup, which leaves it, rounded,
+ * in shared memory, and multiplies on. */
 
 /* Writes lse of the 64 queries from `query` on, as far as there are so many. */
 FA__FN void FA__LOOP(_send_lse)(const FA__LOOP(_launch) * launch, const float *lse, FA__LOOP(_block) block, int query, int lane) {
@@ -10,9 +11,9 @@ FA__FN void FA__LOOP(_send_lse)(const FA__LOOP(_launch) * launch, const float *l
         if (query + row < a->seqlen_q) out[query + row] = lse[row];
 }
 
-/* Has the copy engine write each panel of O that the warpgroup leaves, and writes lse of a block with the first one. A proxy fence orders what some threads
- * wrote before what the copy engine reads wherever it stands between the two (PTX ISA, memory consistency model, causality order): here, behind the barrier,
- * so that no consumer waits for it. */
+/* Has the copy engine write each panel of O that the warpgroup leaves, and writes lse of a block with the first one.
+ * A proxy fence orders what some threads wrote before what the copy engine reads wherever it stands between the two
+ * (PTX ISA, memory consistency model, causality order): here, behind the barrier, so that no consumer waits for it. */
 FA__FN void FA__LOOP(_send_blocks)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int group, int lane) {
     FA__ROLL
     for (int number = 0;; number++)

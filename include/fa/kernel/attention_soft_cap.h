@@ -1,11 +1,13 @@
-/* attention_soft_cap.h: a consumer's weights under a soft cap by the polynomial of soft_cap.h, while scores are far from the cap: three and a
- * half instructions a score instead of a second operation of the unit for exponentials. Scores stay as they are, so that a tile
- * with larger ones can be weighed once more with fa__tanh(); the rest of its block then goes that way from the beginning. All warps of the
- * group must go that way together, since together they multiply: a warp says so in shared memory before a turn begins, and all look after that. */
+/* attention_soft_cap.h: a consumer's weights under a soft cap by the polynomial of soft_cap.h, while scores are far
+ * from the cap: three and a half instructions a score instead of a second operation of the unit for exponentials.
+ * Scores stay as they are, so that a tile with larger ones can be weighed once more with fa__tanh(); the rest of its
+ * block then goes that way from the beginning. All warps of the group must go that way together, since together they
+ * multiply: a warp says so in shared memory before a turn begins, and all look after that. */
 
 enum { FA__LOOP(_uncapped) = 2, FA__LOOP(_steep) = 3 }; /* how a maximum may be behind: the scores have yet to be capped; and some are beyond the polynomial's reach */
 
-/* The weights of the current tile, whose scores are not capped, and their sums. Returns whether their maximum is behind. */
+/* The weights of the current tile, whose scores are not capped, and their sums. Returns whether their maximum is
+ * behind. */
 FA__FN int FA__LOOP(_weigh_uncapped)(FA__LOOP(_consumer) * c) {
     enum { FA__ROWS = FA__LOOP(_qk_ROWS), FA__COLS = FA__LOOP(_qk_COLS) };
     const fa__cap_curve *cap = &c->p->cap;
@@ -35,8 +37,9 @@ FA__FN int FA__LOOP(_weigh_uncapped)(FA__LOOP(_consumer) * c) {
     return FA__LOOP(_softmax_behind)(c->sum) ? FA__LOOP(_uncapped) : 0;
 }
 
-/* A warp says that scores of the latest block are beyond the polynomial's reach; and, after a barrier, all look. Tiles have two places by
- * turns: while a warp still looks, another may say so of the next tile. The first tile of a block has a third one. */
+/* A warp says that scores of the latest block are beyond the polynomial's reach; and, after a barrier, all look.
+ * Tiles have two places by turns: while a warp still looks, another may say so of the next tile. The first tile of a
+ * block has a third one. */
 FA__FN int FA__LOOP(_steep_place)(const FA__LOOP(_consumer) * c) { return c->next_note % 2; }
 enum { FA__LOOP(_first_place) = 2 };
 FA__FN void FA__LOOP(_say_steep)(const FA__LOOP(_consumer) * c, int place) { c->shared->steep[c->group][place] = c->blocks; }
@@ -44,8 +47,8 @@ FA__FN void FA__LOOP(_look_for_steep)(FA__LOOP(_consumer) * c, int place) {
     c->rough |= fa_sm90_uniform(c->shared->steep[c->group][place]) == c->blocks;
 }
 
-/* After a block's first tile, in which they are capped, its largest scores are known, or those of a quarter of its columns, and the next one is seldom
- * weighed twice. */
+/* After a block's first tile, in which they are capped, its largest scores are known, or those of a quarter of its
+ * columns, and the next one is seldom weighed twice. */
 FA__FN void FA__LOOP(_foresee_steep)(FA__LOOP(_consumer) * c) {
     int steep = 0;
     FA__UNROLL

@@ -1,7 +1,8 @@
 /* attention_spans.h: what the schedules for GPUs know of fa_span beyond its hooks. */
 
 #if FA__MASK_NEEDS & FA__NEED_SPAN
-/* The spans of a box's queries, `most` (a compile-time constant) at most. All lanes of a warp call, and share the work. */
+/* The spans of a box's queries, `most` (a compile-time constant) at most. All lanes of a warp call, and share the
+ * work. */
 FA__FN fa__spans FA__LOOP(_spans_of_warp)(fa_box box, int most, int lane) {
     const fa__span_rows rows = fa__span_rows_of(box);
     fa__spans of = fa__no_spans();
@@ -14,8 +15,8 @@ FA__FN fa__spans FA__LOOP(_spans_of_warp)(fa_box box, int most, int lane) {
     return of;
 }
 
-/* Hides the keys of a tile that the spans of a thread's rows leave out, those beyond the end among them. A warp looks at the edges that
- * cross its part of the tile. */
+/* Hides the keys of a tile that the spans of a thread's rows leave out, those beyond the end among them. A warp
+ * looks at the edges that cross its part of the tile. */
 FA__FN void FA__LOOP(_hide)(float *s, const FA__PARAMS *p, fa_box box, int key0, int thread) {
     const fa__span_rows rows = fa__span_rows_of(box);
     thread = FA__OP(opaque)(thread);

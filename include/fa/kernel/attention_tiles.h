@@ -1,10 +1,12 @@
-/* attention_tiles.h: what depends on an instance's type, head dimension, mask and hook: first which hooks are left to the product or the copy engine,
- * then the tuning table of the forward, block_m x block_n, warps and stages. FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
+/* attention_tiles.h: what depends on an instance's type, head dimension, mask and hook: first which hooks are left
+ * to the product or the copy engine, then the tuning table of the forward, block_m x block_n, warps and stages.
+ * FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES override a row's numbers.
  *
  * What decides on a GPU with mma.sync (measured on an H200 with tests/bench/compare.py --configs; the numbers are in
- * doc/log.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and
- * S take M / warps * (D_v + N) / 32 registers per thread, Q another M / warps * D / 64 where it is kept; of 255 in all,
- * about 210 leave the compiler enough to prefetch; of two thread blocks on a multiprocessor one computes while the other begins, ends, or waits. */
+ * doc/log.md): a warp's K and V fragments come from shared memory, so 32 rows per warp halve that traffic; O and S
+ * take M / warps * (D_v + N) / 32 registers per thread, Q another M / warps * D / 64 where it is kept; of 255 in
+ * all, about 210 leave the compiler enough to prefetch; of two thread blocks on a multiprocessor one computes while
+ * the other begins, ends, or waits. */
 
 /* With half types some hooks are left to the product (attention_columns.h), where a key's number in its tile has to be
  * exact in FA_BF16: all other code sees an instance without a hook. */
@@ -35,8 +37,9 @@
 #define FA__WIDEST FA_HEAD_DIM_V
 #endif
 
-/* Whether the schedule for every GPU has other tiles in a kernel of their own, for which GPUs (FA__OTHER_FOR), and whether these are theirs (FA__OTHER): for 32-bit
- * types, those with 227 KB of shared memory (FA__AMPLE); for half types, those with 99 KB (FA__SCARCE). Where none of these is a target it would only take time to compile. */
+/* Whether the schedule for every GPU has other tiles in a kernel of their own, for which GPUs (FA__OTHER_FOR), and
+ * whether these are theirs (FA__OTHER): for 32-bit types, those with 227 KB of shared memory (FA__AMPLE); for half
+ * types, those with 99 KB (FA__SCARCE). Where none of these is a target it would only take time to compile. */
 #if FA__ARCH == 80 && !defined(FA__HAS_OTHER)
 #define FA__OTHER_FOR(capability) (FA__IS_HALF ? FA__SMALL_SHARED(capability) : FA__AMPLE_SHARED(capability))
 #define FA__OTHER_TARGET(target) FA__OTHER_FOR((target) / 10)
@@ -59,8 +62,9 @@
 #define FA__BEFORE_90 0
 #endif
 
-/* Keys of a tile where a warp has 32 rows, up to head dimension 128, and each product is one. A bias in flight needs registers, too: of floats there are enough for 64 keys up to
- * 80, of half types up to 96, and up to 112 where it comes by way of shared memory instead (FA__BIAS_ROOM), of which sm_80 has too little for two thread blocks. */
+/* Keys of a tile where a warp has 32 rows, up to head dimension 128, and each product is one. A bias in flight needs
+ * registers, too: of floats there are enough for 64 keys up to 80, of half types up to 96, and up to 112 where it
+ * comes by way of shared memory instead (FA__BIAS_ROOM), of which sm_80 has too little for two thread blocks. */
 #define FA__TABLE_BESIDE_32 (FA__SCORE_NEEDS == FA__NEED_BIAS && FA__WIDEST > (!FA__IS_HALF ? 80 : FA__SIZED || FA__ANY_TARGET(FA__HAS_164_KB, 1) ? 96 : 112) ? 32 : 64)
 
 #if FA__ARCH == FA_CPU
@@ -75,28 +79,31 @@
 #define FA__TABLE_WARPS 1
 #define FA__TABLE_STAGES 1
 #elif FA__ARCH == 90
-/* 64 rows per consumer warpgroup. S takes N / 2 registers per thread, P N / 4 and O D_v / 2, of the 240 that two warpgroups
- * have, the 160 of three, or the 112 of two teams of two; K and V in two stages and Q must fit in 227 KB, with room for O, and Q twice if possible. More
- * keys per step gain nothing (176 at head dimension 128, 80 at 256), and waste more beyond a diagonal and beyond the last
- * key. */
+/* 64 rows per consumer warpgroup. S takes N / 2 registers per thread, P N / 4 and O D_v / 2, of the 240 that two
+ * warpgroups have, the 160 of three, or the 112 of two teams of two; K and V in two stages and Q must fit in 227 KB,
+ * with room for O, and Q twice if possible. More keys per step gain nothing (176 at head dimension 128, 80 at 256),
+ * and waste more beyond a diagonal and beyond the last key. */
 
-/* Up to 64 O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few keys spends much
- * of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there are two teams of two
- * warpgroups, each with blocks of its own, so that one multiplies while the other ends a block. Without a mask they are slower
- * from 1,536 keys on, and with biases or a user's hook always. */
+/* Up to 64 O is small: a third warpgroup hides more of the softmax, which is the bottleneck here. But a block of few
+ * keys spends much of its time at its beginning and its end, and 192 rows waste much of a short diagonal: then there
+ * are two teams of two warpgroups, each with blocks of its own, so that one multiplies while the other ends a block.
+ * Without a mask they are slower from 1,536 keys on, and with biases or a user's hook always. */
 #if FA__WIDEST <= 64 && !FA__LONG && !FA__SIZED && (FA__HAS_MASK || ((!FA__HAS_SCORE || FA__SOFT_CAP) && FA__COLUMNS != FA__NEED_KEY_BIAS))
 #define FA__TABLE_TEAMS 2
 #else
 #define FA__TABLE_TEAMS 1
 #endif
-/* From 72 to 104 there is room for a third warpgroup beside an O of that size if a tile has fewer keys: 10 to 13 % faster with many keys, 4 to 7 % slower with
- * few. A causal mask or a prefix wants more of them, since 192 rows waste much of a short diagonal; windows and documents gain nothing, a bias in tiles, which has
- * to be brought for more queries, loses a third, and a soft cap's polynomial needs registers. A tile is also brought for more queries: where every other row begins
- * inside a unit of 32 bytes, of which the L2 cache then delivers more, it pays from fewer keys of the sequence on, if there is no hook on scores, or none but a bias of keys. */
+/* From 72 to 104 there is room for a third warpgroup beside an O of that size if a tile has fewer keys: 10 to 13 %
+ * faster with many keys, 4 to 7 % slower with few. A causal mask or a prefix wants more of them, since 192 rows
+ * waste much of a short diagonal; windows and documents gain nothing, a bias in tiles, which has to be brought for
+ * more queries, loses a third, and a soft cap's polynomial needs registers. A tile is also brought for more queries:
+ * where every other row begins inside a unit of 32 bytes, of which the L2 cache then delivers more, it pays from
+ * fewer keys of the sequence on, if there is no hook on scores, or none but a bias of keys. */
 #define FA__TABLE_THIRD \
     (FA__WIDEST > 64 && FA__WIDEST <= 104 && !FA__BIAS_TILES && !FA__SOFT_CAP && (!FA__HAS_MASK || FA__MASK_IS_BAND == 1 || FA__MASK_IS_PREFIX))
 #define FA__TABLE_SOONER ((FA_HEAD_DIM % 16 != 0 || FA_HEAD_DIM_V % 16 != 0) && !FA__HAS_SCORE && FA__COLUMNS != FA__NEED_ALIBI)
-/* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or more. */
+/* Where few keys and many keys need different tiles there are two kernels: FA__LONG is for FA__LONG_FROM keys or
+ * more. */
 #if !FA__LONG
 #if FA__SIZED || (FA__WIDEST > 64 && (!FA__TABLE_THIRD || (FA__TABLE_SOONER && !FA__HAS_MASK)))
 #define FA__LONG_FROM 0
@@ -173,8 +180,8 @@
 #endif
 #define FA__TABLE_WARPS 4
 #define FA__TABLE_STAGES 2
-/* 32-bit types, whose FA__AMPLE tiles are faster where there are any. They are kept as halves, but land as floats, so that a row
- * of Q takes as much room as a key of a tile. */
+/* 32-bit types, whose FA__AMPLE tiles are faster where there are any. They are kept as halves, but land as floats,
+ * so that a row of Q takes as much room as a key of a tile. */
 #elif FA_DTYPE == FA_F32 /* pairs of halves: a fragment is read for three products, but has twice the bytes */
 #if FA__AMPLE && FA__WIDEST <= 96 /* 32 rows a warp; a block of 256 is 5 to 10% slower under a short diagonal, and up to 5% faster elsewhere */
 #define FA__TABLE_M (FA__HAS_MASK ? 128 : 256)
@@ -245,7 +252,8 @@
 #else
 #define FA__TEAMS 1
 #endif
-/* User-defined sizes may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for a team's small data.) */
+/* User-defined sizes may leave no room for tiles of a bias: then it is a hook like others. (In bytes, with 4 KB for
+ * a team's small data.) */
 #define FA__PANELS(cols) (((cols) + 63) / 64 * 128)
 #if FA__BIAS_TILES && FA_BLOCK_M * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_BLOCK_N)) + \
                           FA_STAGES * FA_BLOCK_N * (FA__PANELS(FA_HEAD_DIM) + FA__PANELS(FA_HEAD_DIM_V)) > (227 / FA__TEAMS - 4) * 1024

@@ -1,5 +1,6 @@
-/* attention_tiles_check.h: what a user's FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES may be (attention_tiles.h). Where one cannot be, the table's
- * number, or one that fits the others, stands in, so that one mistake gives one message. */
+/* attention_tiles_check.h: what a user's FA_BLOCK_M, FA_BLOCK_N, FA_WARPS and FA_STAGES may be (attention_tiles.h).
+ * Where one cannot be, the table's number, or one that fits the others, stands in, so that one mistake gives one
+ * message. */
 
 /* A CPU ignores FA_WARPS and FA_STAGES; values that no GPU could use are an error there, too. */
 #if FA__ARCH == FA_CPU

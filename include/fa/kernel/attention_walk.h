@@ -1,6 +1,7 @@
 /* attention_walk.h: the walk over the tiles of keys of a query block, as far as the schedules for GPUs share it. */
 
-/* Parts of a block's queries that are told apart (sm_90a: of warpgroups with notes of their own), of equal size but for the last queries. */
+/* Parts of a block's queries that are told apart (sm_90a: of warpgroups with notes of their own), of equal size but
+ * for the last queries. */
 #if !defined(FA__READERS)
 #define FA__READERS 1
 #endif
@@ -50,8 +51,8 @@ FA__FN void FA__LOOP(_walk_start)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
     walk->masked = walk->from = 0;
 }
 
-/* The order of the tiles: ascending; or, where the schedule has FA__LINES (with ALiBi), from the diagonal back to the first, and then those
- * beyond the diagonal. */
+/* The order of the tiles: ascending; or, where the schedule has FA__LINES (with ALiBi), from the diagonal back to
+ * the first, and then those beyond the diagonal. */
 FA__FN int FA__LOOP(_walk_tile)(const FA__LOOP(_walk) * walk, int i) {
     return walk->begin + (FA__LINES && i <= walk->diagonal ? walk->diagonal - i : i);
 }
@@ -62,7 +63,8 @@ FA__FN fa_range FA__LOOP(_keys_of_tile)(const FA__PARAMS *p, int tile) {
     return fa__range((int)begin, fa__min((int)(begin + FA_BLOCK_N), p->args.seqlen_k));
 }
 
-/* Those of the 32 tiles that come next, of which there must be one: from the one that the walk began with on, or else the others. */
+/* Those of the 32 tiles that come next, of which there must be one: from the one that the walk began with on, or
+ * else the others. */
 FA__FN uint32_t FA__LOOP(_walk_ahead)(const FA__LOOP(_walk) * walk) {
     const uint32_t later = walk->visit >> walk->from << walk->from;
     return later ? later : walk->visit;

@@ -1,4 +1,5 @@
-/* attention_walk_loop.h: which tile comes next in the schedule for every GPU. All threads of a block classify tiles together. */
+/* attention_walk_loop.h: which tile comes next in the schedule for every GPU. All threads of a block classify tiles
+ * together. */
 #include <fa/kernel/attention_walk.h>
 
 /* As many tiles are classified at once as there are threads, with two exceptions. Those of a band are classified one by
@@ -16,7 +17,8 @@ FA__FN fa_box FA__LOOP(_box_anew)(const FA__PARAMS *p) {
     return FA__ATTN(__box)(p, (uint32_t)FA__OP(block_anew)(), FA_BLOCK_M);
 }
 
-/* The classes of the next tiles, in shared memory: of one size whichever way they are found, since the host does not know the target. */
+/* The classes of the next tiles, in shared memory: of one size whichever way they are found, since the host does not
+ * know the target. */
 typedef struct FA__LOOP(_judged) {
     uint32_t visit[FA__WORDS], full[FA__WORDS];
 } FA__LOOP(_judged);
@@ -27,8 +29,9 @@ typedef struct FA__LOOP(_judged) {
 #endif
 
 #if FA__BY_WARPS
-/* The classes of the walk's first tiles, as many as there are bits in FA__WORDS. All lanes of a warp look at a tile's ids side by
- * side; a lane by itself would read them far apart. All lanes make the same number of iterations: redux waits for all. */
+/* The classes of the walk's first tiles, as many as there are bits in FA__WORDS. All lanes of a warp look at a
+ * tile's ids side by side; a lane by itself would read them far apart. All lanes make the same number of iterations:
+ * redux waits for all. */
 FA__FN void FA__LOOP(_judge_first)(const FA__LOOP(_walk) * walk, const FA__PARAMS *p, fa_box box,
                                    FA__LOOP(_judged) * judged, int thread) {
     enum { FA__BATCH = 8 }; /* tiles whose loads do not wait for each other */

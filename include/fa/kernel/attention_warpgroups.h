@@ -2,18 +2,20 @@
  * FlashAttention-3, Shah et al., arXiv 2407.08608; doc/hopper.md explains it, with the timeline).
  *
  * One thread block stays on each multiprocessor. It is a team, or two that share nothing but the multiprocessor
- * (FA__TEAMS), and each team works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner, runs ahead
- * and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or last of its
- * block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V into rings of
- * buffers. One to three consumer warpgroups take 64 queries each and read the same tiles. Where that pays, two more warps send their O.
+ * (FA__TEAMS), and each team works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner, runs
+ * ahead and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or
+ * last of its block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V
+ * into rings of buffers. One to three consumer warpgroups take 64 queries each and read the same tiles. Where that
+ * pays, two more warps send their O.
  *
- * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run under
- * P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between blocks: S'
- * then belongs to the next block, whose Q was loaded while this one was computed, and the copy engine writes O under the next products.
+ * A consumer's step starts S' = Q K'^T of the next tile, then O += P V of the current one. Hooks and masks of S' run
+ * under P V; its exponentials run after that, under other warpgroups' products. The pipeline does not drain between
+ * blocks: S' then belongs to the next block, whose Q was loaded while this one was computed, and the copy engine
+ * writes O under the next products.
  *
  * What the compiler must see, or it serialises all products: control flow around them that is the same for the whole
- * warp, and no product, nor, while it runs, a definition of its registers, under a condition. So the very first step multiplies a P
- * and V that do not exist, and drops the result. */
+ * warp, and no product, nor, while it runs, a definition of its registers, under a condition. So the very first step
+ * multiplies a P and V that do not exist, and drops the result. */
 
 #define FA__WIDE FA__WIDE_SCORE /* half types: other scores stay in range (fa/softmax.h, FA_WIDE) */
 #define FA__LOADER FA_TMA
@@ -98,7 +100,8 @@ typedef struct FA__LOOP(_consumer) {
     ((c)->base + (uint32_t)(offsetof(FA__LOOP(_shared), of) + offsetof(FA__LOOP(_pair), which)) + \
      (uint32_t)(slot) * (uint32_t)sizeof(FA__LOOP(_pair)))
 
-/* The block that is `back` blocks before the latest, from this warpgroup's first query on: to the block's last one, or to its own where its notes are about its own queries alone (FA__OWN_NOTES). */
+/* The block that is `back` blocks before the latest, from this warpgroup's first query on: to the block's last one,
+ * or to its own where its notes are about its own queries alone (FA__OWN_NOTES). */
 FA__FN fa_box FA__LOOP(_own_box)(const FA__LOOP(_consumer) * c, int back) {
     const fa_attention_args *a = &c->p->args;
     FA__LOOP(_block) block = c->shared->block[(c->blocks - 1 - back) % FA__LOOP(_blocks)];
@@ -109,7 +112,8 @@ FA__FN fa_box FA__LOOP(_own_box)(const FA__LOOP(_consumer) * c, int back) {
     return box;
 }
 
-/* The next tile's note, which is valid once the tile has landed; and taking it, which does not free its place: that is given back with the tile's V. */
+/* The next tile's note, which is valid once the tile has landed; and taking it, which does not free its place: that
+ * is given back with the tile's V. */
 FA__FN int FA__LOOP(_note_of_next)(const FA__LOOP(_consumer) * c) { return c->shared->note[c->next_note][FA__OWN_NOTES ? c->group : 0]; }
 /* The note if the tile is known to be there. (Without a branch, across which the assembler would move nothing.) */
 FA__FN int FA__LOOP(_note_if)(const FA__LOOP(_consumer) * c, int there) {
@@ -175,8 +179,8 @@ FA__FN void FA__LOOP(_start_pv)(FA__LOOP(_consumer) * c) {
     c->summed = 1;
 }
 
-/* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, or has applied its hook
- * (FA__TURN_LATE), and so computes its softmax while the others' products run. */
+/* Turns (FlashAttention-3's ping-pong): a warpgroup starts the products of a step once the one before it has, or has
+ * applied its hook (FA__TURN_LATE), and so computes its softmax while the others' products run. */
 FA__FN void FA__LOOP(_await_turn)(const FA__LOOP(_consumer) * c) {
     if (FA__TURNS) fa_sm90_bar_sync(c->turns + c->group, 256);
 }
@@ -185,8 +189,8 @@ FA__FN void FA__LOOP(_end_turn)(const FA__LOOP(_consumer) * c) {
     if (FA__TURNS) fa_sm90_bar_arrive(c->turns + next, 256);
 }
 
-/* Gives back the buffer of the latest block's Q: where it is the only one, in the step of its last product; where there is another, when the next
- * block begins, so that no step has to ask whether it is that one. */
+/* Gives back the buffer of the latest block's Q: where it is the only one, in the step of its last product; where
+ * there is another, when the next block begins, so that no step has to ask whether it is that one. */
 FA__FN void FA__LOOP(_give_back_q)(const FA__LOOP(_consumer) * c, int condition) {
     fa_sm90_mbarrier_arrive_if(FA__BARRIER(c, of_q, c->group * FA__LOOP(_q_stages) + c->q_slot, empty), condition && c->thread == 0);
 }
@@ -199,7 +203,8 @@ FA__FN void FA__LOOP(_settle)(FA__LOOP(_consumer) * c, FA__LOOP(_softmax_state) 
     c->summed = 0;
 }
 
-/* Computes the weights of the current tile, packed, and their sums; the scores are kept. `near`: as if no maximum were large. */
+/* Computes the weights of the current tile, packed, and their sums; the scores are kept. `near`: as if no maximum
+ * were large. */
 FA__FN void FA__LOOP(_weigh)(FA__LOOP(_consumer) * c, int near) {
     float weights[FA__LOOP(_qk_ROWS) * FA__LOOP(_qk_COLS)];
     if (near) FA__LOOP(_softmax_weigh_near)(&c->state, c->s.x, c->p->scale_log2, weights, c->sum);
@@ -232,8 +237,8 @@ FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
     FA__LOOP(_weigh)(c, 0);
 }
 
-/* A step: P V of the current tile, Q K^T and the softmax of the next one. `inside`: both are of one block. `plain`: no mask looks at the
- * next one. `smooth`: what FA__SMOOTH says holds for it. */
+/* A step: P V of the current tile, Q K^T and the softmax of the next one. `inside`: both are of one block. `plain`:
+ * no mask looks at the next one. `smooth`: what FA__SMOOTH says holds for it. */
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
@@ -313,8 +318,8 @@ FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int 
         if (FA__OP(any)(!there)) word = FA__LOOP(_await_tile)(c);
         FA__LOOP(_take_note)(c, word);
     }
-    /* In this step, not in the next one: the assembler before CUDA 12.9 serialises all products if scores of one step are read in another. And at its
-     * end: earlier it would compute exponentials ahead of the wait for P V. */
+    /* In this step, not in the next one: the assembler before CUDA 12.9 serialises all products if scores of one
+     * step are read in another. And at its end: earlier it would compute exponentials ahead of the wait for P V. */
     if (behind) FA__LOOP(_weigh_again)(c, behind);
     if (FA__SUMS_EARLY) FA__LOOP(_sum_up)(c);
 }
@@ -334,8 +339,8 @@ FA__FN void FA__LOOP(_skip)(FA__LOOP(_consumer) * c) {
 }
 #endif
 
-/* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the mask looks at, or 0, one that it
- * does not. One number, since the compiler makes a branch of each question. */
+/* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the
+ * mask looks at, or 0, one that it does not. One number, since the compiler makes a branch of each question. */
 FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
     return (c->note & FA__LOOP(_last)) | (c->coming & (FA__LOOP(_masked) | FA__LOOP(_bent)));
 }
@@ -353,9 +358,9 @@ FA__FN void FA__LOOP(_consume)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
     c->q_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_a_place)(&shared->q[group][0], 0));
     c->k_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_qk_b_place)(shared->k));
     c->v_places = (uint32_t)fa_sm90_uniform((int)FA__LOOP(_pv_b_place)(shared->v));
-    /* As if a block had just ended, its last tile in the place before the first: the first step begins a block like any
-     * other, but as nothing has `begun` it waits for no V, gives none back, and finishes no O. (The copy engine may be filling
-     * the V that it multiplies: the result is dropped, whatever it is.) */
+    /* As if a block had just ended, its last tile in the place before the first: the first step begins a block like
+     * any other, but as nothing has `begun` it waits for no V, gives none back, and finishes no O. (The copy engine
+     * may be filling the V that it multiplies: the result is dropped, whatever it is.) */
     c->current.slot = FA_STAGES - 1, c->current.phase = 1;
     c->next.slot = c->next.phase = 0;
     c->note = FA__LOOP(_last);

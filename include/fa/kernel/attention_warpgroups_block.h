@@ -1,5 +1,5 @@
-/* attention_warpgroups_block.h: a thread block of the sm_90a schedule: barriers are made, registers move from the producers' warpgroup to the consumers', and each
- * warp gets its part. */
+/* attention_warpgroups_block.h: a thread block of the sm_90a schedule: barriers are made, registers move from the
+ * producers' warpgroup to the consumers', and each warp gets its part. */
 
 /* Makes a team's barriers ready. */
 FA__FN void FA__LOOP(_init)(FA__LOOP(_shared) * shared) {
@@ -30,7 +30,8 @@ FA__FN void FA__LOOP(_clear)(FA__LOOP(_shared) * shared, int thread) {
     for (int i = 0; i < FA_STAGES; i++) FA__LOOP(_ktile_clear)(&shared->k[i], thread, FA__LOOP(_threads));
 }
 
-/* The number of a thread block's team among all. Two of one thread block are far apart, so that they seldom both have long blocks. */
+/* The number of a thread block's team among all. Two of one thread block are far apart, so that they seldom both
+ * have long blocks. */
 FA__FN uint32_t FA__LOOP(_number)(int team) { return (uint32_t)team * gridDim.x + blockIdx.x; }
 
 FA__FN void FA__LOOP(_run)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared) {

@@ -1,9 +1,11 @@
-/* attention_warpgroups_leave.h: how the O of a consumer warpgroup leaves it at the end of a block, in the sm_90a schedule. */
+/* attention_warpgroups_leave.h: how the O of a consumer warpgroup leaves it at the end of a block, in the sm_90a
+ * schedule. */
 
-/* Has the copy engine write O, rounded, of the block before the latest, as far as its rows exist; and has lse written. */
+/* Has the copy engine write O, rounded, of the block before the latest, as far as its rows exist; and has lse
+ * written. */
 #if FA__SENDS
-/* Panels are left to the warp that sends them (attention_sender.h), with lse beside the first one. The fence and the barrier behind it would take consumers 300
- * clocks. */
+/* Panels are left to the warp that sends them (attention_sender.h), with lse beside the first one. The fence and the
+ * barrier behind it would take consumers 300 clocks. */
 FA__FN void FA__LOOP(_leave)(const FA__LOOP(_consumer) * c, const FA__LOOP(_pv_halves) * halves, fa_box box, const float *lse, int thread) {
     (void)box;
     FA__UNROLL
@@ -54,8 +56,8 @@ FA__FN void FA__LOOP(_leave_end)(const FA__LOOP(_consumer) * c) {
 }
 #endif
 
-/* Normalises O of the block before the latest, whose softmax ended in `state`, and has it written, with lse. O is rounded
- * first, as a whole, so that writing it takes half the registers. */
+/* Normalises O of the block before the latest, whose softmax ended in `state`, and has it written, with lse. O is
+ * rounded first, as a whole, so that writing it takes half the registers. */
 FA__FN void FA__LOOP(_finish)(FA__LOOP(_consumer) * c, const FA__LOOP(_softmax_state) * state) {
     fa_box box = FA__LOOP(_own_box)(c, 1);
     int thread = FA__OP(opaque)(c->thread); /* addresses are recomputed here: they are not worth registers in between */

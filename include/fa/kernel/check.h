@@ -27,7 +27,8 @@ typedef struct fa__stride_use {
 #define FA__STRIDES(t, batch, heads, seqlen) \
     {{"batch", (t)->stride_batch, batch}, {"head", (t)->stride_head, heads}, {"seq", (t)->stride_seq, seqlen}}
 
-/* A field <tensor><joint>stride_<which>, of which there are `size` steps: what is only multiplied by 0 may be anything. */
+/* A field <tensor><joint>stride_<which>, of which there are `size` steps: what is only multiplied by 0 may be
+ * anything. */
 static inline FA_UNUSED fa_status fa__check_stride(const char *name, const char *tensor, const char *joint, const fa__stride_use *use, int row,
                                                    int element_bytes, int alignment, int written) {
     const int unit = alignment / element_bytes;
@@ -68,16 +69,17 @@ typedef struct fa__place {
 #define FA__PLACE(t, batch, heads, seqlen, row, element_bytes) {(t)->data, (int64_t)(row) * (element_bytes), element_bytes, FA__STRIDES(t, batch, heads, seqlen)}
 #define FA__PLACE_OF_ARRAY(data, bytes) {data, bytes, 1, {{"", 0, 1}, {"", 0, 1}, {"", 0, 1}}}
 
-/* Rows of two tensors with the same strides: fa__rows_meet() tells whether any two have a byte in common. Along a stride the row of the first
- * tensor is `least` to `most` steps further than that of the second (below 0: behind it). */
+/* Rows of two tensors with the same strides: fa__rows_meet() tells whether any two have a byte in common. Along a
+ * stride the row of the first tensor is `least` to `most` steps further than that of the second (below 0: behind
+ * it). */
 typedef struct fa__lattice {
     int64_t row, other_row;
     int64_t stride[3], least[3], most[3]; /* longest stride first */
     int left; /* combinations of steps that are still looked at: strides that are no layout may have any number */
 } fa__lattice;
 FA__CALLED int64_t fa__quotient_below(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-/* Whether such rows meet. Steps along the strides before `depth` are chosen: with these the second row begins `apart` bytes behind the
- * first. Those from `depth` on are tried. (Bytes, or elements, throughout.) */
+/* Whether such rows meet. Steps along the strides before `depth` are chosen: with these the second row begins
+ * `apart` bytes behind the first. Those from `depth` on are tried. (Bytes, or elements, throughout.) */
 FA__CALLED int fa__rows_meet(fa__lattice *of, int64_t apart, int depth) {
     int64_t low = 1 - of->row, high = of->other_row - 1; /* rows meet where -apart lies from low to high */
     if (depth == 3) return low <= -apart && -apart <= high;
@@ -96,8 +98,9 @@ FA__CALLED void fa__lattice_add(fa__lattice *of, int count, int64_t stride, int6
         of->stride[count] = of->stride[count - 1], of->least[count] = of->least[count - 1], of->most[count] = of->most[count - 1];
     of->stride[count] = stride, of->least[count] = least, of->most[count] = most;
 }
-/* Checks that no two rows of a written tensor have an element in common. Of two different rows the later one is at least one step
- * further along the first stride in which they differ; along the strides after that it is any number of steps further, or behind. */
+/* Checks that no two rows of a written tensor have an element in common. Of two different rows the later one is at
+ * least one step further along the first stride in which they differ; along the strides after that it is any number
+ * of steps further, or behind. */
 FA__CALLED fa_status fa__check_apart(const char *name, const char *tensor, const fa_tensor *t, int batch, int heads, int seqlen, int row) {
     const fa__stride_use all[] = FA__STRIDES(t, batch, heads, seqlen);
     if (batch == 0 || heads == 0 || seqlen == 0 || row == 0) return FA_OK;
@@ -117,8 +120,8 @@ FA__CALLED fa_status fa__check_apart(const char *name, const char *tensor, const
 }
 /* How many places there are along a stride: one if it is 0. */
 static inline FA_UNUSED int fa__places_along(const fa__stride_use *use) { return use->stride ? use->size : 1; }
-/* Whether two tensors share memory. This is found out where they begin at the same address or have the same strides (those of 0 do not
- * count); in all other cases the answer is no, even if they do. */
+/* Whether two tensors share memory. This is found out where they begin at the same address or have the same strides
+ * (those of 0 do not count); in all other cases the answer is no, even if they do. */
 FA__CALLED int fa__share_memory(const fa__place *a, const fa__place *b) {
     fa__lattice of;
     if (!a->data || !b->data || a->row_bytes <= 0 || b->row_bytes <= 0) return 0;

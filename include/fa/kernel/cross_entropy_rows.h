@@ -1,24 +1,26 @@
 /* cross_entropy_rows.h: the loss of a row, and the gradient of a segment of one.
  *
- * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(z - largest) (Milakov and
- * Gimelshein, arXiv 1805.02867), and for label smoothing the sum of z, relative to a number near it; nothing is kept. One thread of the team reads the
- * logit of the target by itself. Backward: with lse known, elements are independent of each other. */
+ * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(z - largest) (Milakov
+ * and Gimelshein, arXiv 1805.02867), and for label smoothing the sum of z, relative to a number near it; nothing is
+ * kept. One thread of the team reads the logit of the target by itself. Backward: with lse known, elements are
+ * independent of each other. */
 
 #if FA__LANES == 1
 #include <fa/kernel/rows_near.h>
 #endif
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
-/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), and for label smoothing the sum of z - pivot. `far`:
- * how large that largest, times log2(e), ever was in size; on the CPU it is *far of rows_near.h instead. */
+/* What a thread knows of the elements that it has seen: the largest, the sum of exp(z - largest), and for label
+ * smoothing the sum of z - pivot. `far`: how large that largest, times log2(e), ever was in size; on the CPU it is
+ * *far of rows_near.h instead. */
 typedef struct FA__LOOP(_seen) {
     float max, far;
     FA__LOOP(_reduce__total) sum, total;
     float pivot; /* a number that most of the row's are near: where they are all large, a sum of z itself would lose what they differ by */
 } FA__LOOP(_seen);
 
-/* The median of three of the row's logits, since one may be far from all others, as that of a class that must not be chosen is; 0 if it is infinite, NaN or so
- * large that sums relative to it could overflow where sums of z do not. */
+/* The median of three of the row's logits, since one may be far from all others, as that of a class that must not be
+ * chosen is; 0 if it is infinite, NaN or so large that sums relative to it could overflow where sums of z do not. */
 #define FA__PIVOT_MOST 1e30f
 FA__FN float FA__LOOP(__pivot_of)(const FA__PARAMS *p, const FA__ELEMENT *logits, int64_t cols) {
     if (cols == 0 || !(p->smoothing > 0.0f)) return 0.0f;
@@ -30,9 +32,9 @@ FA__FN float FA__LOOP(__pivot_of)(const FA__PARAMS *p, const FA__ELEMENT *logits
 #undef FA__PIVOT_MOST
 
 #if FA__LANES > 1
-/* A piece, which is in flight: while it is used, the next one is started: `full`, or what there is of it. Without a soft
- * cap and without the sum of z, and if z log2(e) is below FA__OFFSET_MOST in size: then one fused operation comes before the exponential, and
- * what the rounding of `offset` loses is in a factor. */
+/* A piece, which is in flight: while it is used, the next one is started: `full`, or what there is of it. Without a
+ * soft cap and without the sum of z, and if z log2(e) is below FA__OFFSET_MOST in size: then one fused operation
+ * comes before the exponential, and what the rounding of `offset` loses is in a factor. */
 FA__FN void FA__LOOP(__see_plain)(FA__LOOP(_seen) * seen, FA__LOOP(_row_flight) * flight, FA__LOOP(_row_scan) * in, const int full) {
     enum { FA__IN_A_PART = FA__LOOP(_row_PART) };
     float x[FA__IN_A_PART], sum[4];

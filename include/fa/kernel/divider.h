@@ -12,7 +12,8 @@ typedef struct fa__divider {
     uint32_t multiplier, shift;
 } fa__divider;
 
-/* For divisors from 1 to 2^31 (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994). */
+/* For divisors from 1 to 2^31 (Granlund and Montgomery, "Division by invariant integers using multiplication",
+ * 1994). */
 static inline FA_UNUSED fa__divider fa__divider_of(uint32_t divisor) {
     fa__divider d;
     d.shift = 0;

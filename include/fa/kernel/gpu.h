@@ -156,8 +156,8 @@ FA__CALLED fa_status fa__most_clusters(const char *name, const void *kernel, int
     return FA_OK;
 }
 
-/* Whether what a kernel needs fits: *shared_bytes of shared memory, which become less_bytes where it was compiled for a GPU that has
- * little (kernel/attention_loop_choices.h). */
+/* Whether what a kernel needs fits: *shared_bytes of shared memory, which become less_bytes where it was compiled
+ * for a GPU that has little (kernel/attention_loop_choices.h). */
 FA__CALLED fa_status fa__fit_shared(const char *name, const void *kernel, size_t *shared_bytes, size_t less_bytes) {
     int device, most, capability = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);

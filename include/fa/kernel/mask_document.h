@@ -1,5 +1,5 @@
-/* mask_document.h: how fa/mask.h tells the class of a block under fa_document and fa_causal_document: by the smallest and the largest id of its queries
- * and of its keys, and where these do not tell, by all ids. */
+/* mask_document.h: how fa/mask.h tells the class of a block under fa_document and fa_causal_document: by the
+ * smallest and the largest id of its queries and of its keys, and where these do not tell, by all ids. */
 
 FA_HOOK const int *fa__document_queries(fa_box box) { return box.args->document_q + (int64_t)box.batch * box.args->seqlen_q; }
 FA_HOOK const int *fa__document_keys(fa_box box) { return box.args->document_k + (int64_t)box.batch * box.args->seqlen_k; }
@@ -63,8 +63,8 @@ FA_HOOK int fa__ids_meet(const int *a, fa_range at_a, const int *b, fa_range at_
     return 0;
 }
 
-/* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is FA_EMPTY or FA_PARTIAL. The mask may be
- * `causal`, too. */
+/* The class of a box by the lowest and highest ids of its queries and keys, or -1 if these do not tell whether it is
+ * FA_EMPTY or FA_PARTIAL. The mask may be `causal`, too. */
 FA_HOOK int fa__document_range_class(fa_box box, fa__ids of_q, fa__ids of_k, int causal) {
     const int of = causal ? (int)fa_causal_tile(NULL, box) : (int)FA_FULL;
     if (of == FA_EMPTY || of_q.highest < of_k.lowest || of_k.highest < of_q.lowest) return FA_EMPTY;

@@ -1,5 +1,5 @@
-/* mask_span.h: how fa/mask.h tells the class of a block under fa_span: by what any of its queries see and what all of them do, and where that does not
- * tell, by all spans. */
+/* mask_span.h: how fa/mask.h tells the class of a block under fa_span: by what any of its queries see and what all
+ * of them do, and where that does not tell, by all spans. */
 
 /* Where the spans of a batch's queries are, and one of them. */
 typedef struct fa__span_rows {
@@ -13,7 +13,8 @@ FA_HOOK fa__span_rows fa__span_rows_of(fa_box box) {
     return rows;
 }
 FA_HOOK fa_range fa__span_of(fa__span_rows rows, int query) { return fa__range(fa__load_int(rows.begins + query), fa__load_int(rows.ends + query)); }
-/* The spans of some queries: from the first key that any of them sees to the last one, and the keys that all of them see. */
+/* The spans of some queries: from the first key that any of them sees to the last one, and the keys that all of them
+ * see. */
 typedef struct fa__spans {
     fa_range any, all;
 } fa__spans;

@@ -33,8 +33,9 @@ typedef struct FA__PARAMS { /* what a forward reads lies together: constants are
 #define FA__SUMS (1 + FA__CENTERED)
 #include <fa/kernel/rows_run.h>
 
-/* Checks that no array lies where another one is written, and says in *unit of how many bytes, at most 16, all rows and the distances between them
- * are multiples. With workspace_bytes > 0 it checks the workspace alone, of that size, and `unit` may be NULL. */
+/* Checks that no array lies where another one is written, and says in *unit of how many bytes, at most 16, all rows
+ * and the distances between them are multiples. With workspace_bytes > 0 it checks the workspace alone, of that
+ * size, and `unit` may be NULL. */
 FA__CALLED fa_status FA__ROWS(__check_places)(const FA__NORM_ARGS *a, int backward, size_t workspace_bytes, int *unit) {
     const char *name = FA__ROWS_CALL(backward);
     const int bytes = (int)sizeof(FA__ELEMENT), weight_bytes = fa_dtype_bytes(FA_WEIGHT_DTYPE);

@@ -20,8 +20,8 @@ FA__FN void FA__LOOP(_meet)(const FA__LOOP(_crew) * c) {
     else fa_sm80_warp_barrier();
 }
 
-/* Some columns of a row: where they begin in memory, `phase` bytes behind a boundary of 16 bytes, and end, `bytes` behind it; `careful`: fewer
- * than 16 elements of the matrix may lie behind the row. */
+/* Some columns of a row: where they begin in memory, `phase` bytes behind a boundary of 16 bytes, and end, `bytes`
+ * behind it; `careful`: fewer than 16 elements of the matrix may lie behind the row. */
 typedef struct FA__LOOP(_span) {
     char *from; /* the boundary */
     int phase, bytes, careful;
@@ -42,9 +42,10 @@ FA__FN void FA__LOOP(_copy)(void *to, const void *from, int at, int end) {
     FA__ROLL
     for (; at < end; at += (int)sizeof(FA__ELEMENT)) *(FA__ELEMENT *)((char *)to + at) = *(const FA__ELEMENT *)((const char *)from + at);
 }
-/* Starts copying them. The copy of the last vector reads no further than they go, but compute-sanitizer takes it for a read of all 16
- * bytes: so in the last rows of a matrix (`careful`) its elements are copied one by one. The copy of the first vector also reads the end of
- * the row before, which another team may be writing, if the result takes the place of what is read: these bytes are dropped. */
+/* Starts copying them. The copy of the last vector reads no further than they go, but compute-sanitizer takes it for
+ * a read of all 16 bytes: so in the last rows of a matrix (`careful`) its elements are copied one by one. The copy
+ * of the first vector also reads the end of the row before, which another team may be writing, if the result takes
+ * the place of what is read: these bytes are dropped. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot, const FA__LOOP(_span) * s, uint64_t policy, const FA__LOOP(_crew) * c) {
     FA__ROLL
     for (int at = 16 * c->thread; at < s->bytes; at += 16 * c->threads) {
@@ -69,7 +70,8 @@ FA__FN void FA__LOOP(_slot_load)(float *x, const unsigned char *slot, int v, int
     FA__UNROLL
     for (int i = 0; i < FA__LOOP(_VECTOR); i++) x[i] = i < left ? x[i] : missing;
 }
-/* Writes vector `v` of a span: into a slot, unless it is a whole aligned vector of memory. FA__LOOP(_send) then writes what is in the slot. */
+/* Writes vector `v` of a span: into a slot, unless it is a whole aligned vector of memory. FA__LOOP(_send) then
+ * writes what is in the slot. */
 FA__FN void FA__LOOP(_slot_store)(unsigned char *slot, const FA__LOOP(_span) * s, int v, const float *x) {
     uint32_t raw[4];
     FA__LOOP(_row__pack)(raw, x);
@@ -117,7 +119,8 @@ FA__FN void FA__LOOP(_weights)(float *w, const void *row, int64_t col, int left,
     for (int i = 0; i < FA__LOOP(_VECTOR); i++)
         if (i < left) w[i] = fa_load_element(from, i, FA_WEIGHT_DTYPE);
 }
-/* Sets the dropped ones of some elements to 0, of which the first is number `first` of its tensor. A thread has the elements of a counter. */
+/* Sets the dropped ones of some elements to 0, of which the first is number `first` of its tensor. A thread has the
+ * elements of a counter. */
 FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_t first, int count, const FA__LOOP(_crew) * c) {
     FA__ROLL
     for (int i = 4 * c->thread - (int)(first % 4); i < count; i += 4 * c->threads) {
@@ -128,12 +131,12 @@ FA__FN void FA__LOOP(_drop)(unsigned char *x, const fa_dropout *dropout, uint64_
     }
 }
 
-/* One pass over a row is for its statistics, and one for its results. A thread's squares are about the mean of its first
- * vector: its elements may be far from 0, but are mostly not far from that mean compared with their own spread. Where they are, so that more than
- * half of a row's squares are that distance, another pass takes them about the row's mean. The row's
- * columns are in shared memory, a share in each block of a cluster; or as many as there is room for at a time, copied
- * anew for each pass. With p->first_pass it finds what a backward of several segments needs to know of the whole row,
- * its means of w and of w n: x is then what was normalised, and the residual d_y. */
+/* One pass over a row is for its statistics, and one for its results. A thread's squares are about the mean of its
+ * first vector: its elements may be far from 0, but are mostly not far from that mean compared with their own
+ * spread. Where they are, so that more than half of a row's squares are that distance, another pass takes them about
+ * the row's mean. The row's columns are in shared memory, a share in each block of a cluster; or as many as there is
+ * room for at a time, copied anew for each pass. With p->first_pass it finds what a backward of several segments
+ * needs to know of the whole row, its means of w and of w n: x is then what was normalised, and the residual d_y. */
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__MEAN = 0, FA__SQUARES, FA__AGAIN, FA__RESULTS };
     const FA__LOOP(_crew) crew = FA__LOOP(_crew_of)(team);
@@ -233,9 +236,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
             } else if (look == FA__MEAN || first_pass) {
                 mean = all;
             }
-            /* After the first look, rstd is what of the squares is only the distance of the threads' means from those of their first vectors.
-             * After the second it is 1 / sqrt(variance + eps), but negative if that distance was more than the rest: then this row is looked
-             * at again, and so are those in the same warp. */
+            /* After the first look, rstd is what of the squares is only the distance of the threads' means from
+             * those of their first vectors. After the second it is 1 / sqrt(variance + eps), but negative if that
+             * distance was more than the rest: then this row is looked at again, and so are those in the same warp. */
             const int doubtful = known && rstd > all_squares;
             rstd = first_pass || look == FA__MEAN ? all_squares : fa__rsqrt(all_squares + p->eps);
             if (doubtful) rstd = -rstd;
@@ -252,7 +255,8 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 }
 
-/* A worker's rows, and of these the columns of a segment, of which a thread has a vector. The next row is in flight while one is used. */
+/* A worker's rows, and of these the columns of a segment, of which a thread has a vector. The next row is in flight
+ * while one is used. */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t worker, int64_t segment, fa_team *team, FA__LOOP(_place) * place) {
     enum { FA__LENGTH = FA__LOOP(_VECTOR), FA__ALL = FA__SUMS * FA__LENGTH };
     const FA__LOOP(_crew) crew = FA__LOOP(_crew_of)(team);

@@ -42,23 +42,27 @@ FA__FN void FA__LOOP(_ask_for_weights)(const FA__PARAMS *p) {
     }
 }
 
-/* `plain`: known to have neither dropout, nor residual, nor sum. Then there are FA__ABREAST rows, `row` and those as many further on as a block has
- * teams, whose rows lie side by side: a thread reads its weights once for all of them. */
+/* `plain`: known to have neither dropout, nor residual, nor sum. Then there are FA__ABREAST rows, `row` and those as
+ * many further on as a block has teams, whose rows lie side by side: a thread reads its weights once for all of
+ * them. */
 enum { FA__LOOP(_ABREAST) = FA__ABREAST };
 FA__FN void FA__LOOP(_normalize_even)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place, const int plain) {
     /* Words are kept where there are no registers for floats, and where floats are made only twice. */
     enum { FA__HELD_PIECES = FA__LOOP(_row_KEPT), FA__LENGTH = FA__LOOP(_row_LENGTH), FA__FLOATS = FA__HELD_PIECES * FA__LENGTH };
     const int words = FA__FLOATS > 32 || (plain && !FA__CENTERED), rows = plain ? FA__ABREAST : 1;
     const int apart = p->rows.teams, lanes_only = FA__LOOP(_reduce_WITHIN); /* no team is larger than a warp */
-    /* Plain rows of several pieces are done in two halves, or piece by piece, by code that is there once: what follows takes the place of the first. */
+    /* Plain rows of several pieces are done in two halves, or piece by piece, by code that is there once: what
+     * follows takes the place of the first. */
     const int turns = !plain || FA__HELD_PIECES == 1 ? 1 : FA__HELD_PIECES % 2 ? FA__HELD_PIECES : 2, together = FA__HELD_PIECES / turns;
-    /* A warp leaves out the last quarter of its pieces if it has nothing there (of 768 and 1,280 columns: 1.03 and 1.1 times as fast in layernorm). With
-     * several rows at a time rows that fill these pieces would be 0.83 times as fast for it. */
+    /* A warp leaves out the last quarter of its pieces if it has nothing there (of 768 and 1,280 columns: 1.03 and
+     * 1.1 times as fast in layernorm). With several rows at a time rows that fill these pieces would be 0.83 times
+     * as fast for it. */
     enum { FA__SURE = FA__ABREAST > 1 ? FA__HELD_PIECES : FA__HELD_PIECES - FA__HELD_PIECES / 4 };
     enum { FA__VECTORS_SURE = FA__SURE * FA__LOOP(_row_VECTORS) };
     const int all = p->rows.rounds > FA__VECTORS_SURE || (p->rows.rounds == FA__VECTORS_SURE && p->rows.rest > (team->thread & ~31));
-    /* Where registers suffice, the first half's weights are loaded together with the row, and the others as soon as these are used:
-     * the latency of memory is exposed once. Else the first block prefetches all of them, so that the L2 cache has them in time. */
+    /* Where registers suffice, the first half's weights are loaded together with the row, and the others as soon as
+     * these are used: the latency of memory is exposed once. Else the first block prefetches all of them, so that
+     * the L2 cache has them in time. */
     const int early = FA__HELD_PIECES == 1 || (plain && FA_WEIGHT_DTYPE == FA_F32 && FA__HELD_PIECES == 4 &&
                                                (!FA__CENTERED || FA__ABREAST > 1 || FA__LENGTH <= 4));
     float kept[FA__ABREAST][FA__FLOATS], gamma[FA__FLOATS], beta[FA__FLOATS]; /* weights: of a piece, or of half of them */

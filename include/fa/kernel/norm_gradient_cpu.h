@@ -1,13 +1,15 @@
-/* norm_gradient_cpu.h: the backward of norm_rows.h on the CPU, after norm_rows_cpu.h. The gradients of a row need its means of w and of w n first. While a row
- * is finished, piece by piece, those of the row that comes next are found, if FA__LOOP(_row_BESIDE): memory is read and written all the time, and the weights are
- * loaded once for both. */
+/* norm_gradient_cpu.h: the backward of norm_rows.h on the CPU, after norm_rows_cpu.h. The gradients of a row need
+ * its means of w and of w n first. While a row is finished, piece by piece, those of the row that comes next are
+ * found, if FA__LOOP(_row_BESIDE): memory is read and written all the time, and the weights are loaded once for
+ * both. */
 
 /* What the gradients of a piece are made of. */
 typedef struct FA__LOOP(_terms) {
     const FA__ELEMENT *s, *d_y, *more; /* more: what reaches the sum in other ways, or NULL */
 } FA__LOOP(_terms);
 
-/* FA__LOOP(_row__ask_ahead)() by 3, but of an address that is computed as a number: as a pointer, which gcc shares with loads, up to 4% slower (fp16). */
+/* FA__LOOP(_row__ask_ahead)() by 3, but of an address that is computed as a number: as a pointer, which gcc shares
+ * with loads, up to 4% slower (fp16). */
 FA__FN void FA__LOOP(_ask_for)(const FA__ELEMENT *from, int i) {
     const uintptr_t ahead = 3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__LOOP(_row__ask_block)((uintptr_t)from + (uintptr_t)i * sizeof(FA__ELEMENT) + ahead);
@@ -70,7 +72,8 @@ FA__FN FA__LOOP(_spread) FA__LOOP(_spread_of)(const FA__LOOP(_flight) * f) {
     const FA__LOOP(_spread) spread = {FA__CPU_OP(splat)(f->mean), FA__CPU_OP(splat)(f->rstd), FA__CPU_OP(splat)(f->of_w), FA__CPU_OP(splat)(f->of_wn)};
     return spread;
 }
-/* A vector of the gradient without what reaches the sum in other ways; what this row adds to the sums of columns is added to these. */
+/* A vector of the gradient without what reaches the sum in other ways; what this row adds to the sums of columns is
+ * added to these. */
 FA__FN FA__CPU_OP(vec) FA__LOOP(_gradient_of)(FA__CPU_OP(vec) * wn, FA__CPU_OP(vec) * w, FA__CPU_OP(vec) s, FA__CPU_OP(vec) d_y, const float *gamma,
                                               const FA__LOOP(_spread) * f) {
     const FA__CPU_OP(vec) d_n = d_y * f->rstd, off = FA__LOOP(_off)(s, f->mean); /* n / rstd */
@@ -91,10 +94,11 @@ FA__FN void FA__LOOP(_gradient_block)(FA__CPU_OP(vec) * x, FA__CPU_OP(vec) * wn,
         for (int j = 0; j < FA__VECTORS; j++) x[j] += d[j];
     }
 }
-/* Blocks of a piece: what they add to the sums of columns, if these are wanted, and their gradient, to where it belongs or, if that is NULL, into x; and what the
- * same columns of the row that comes next add to that row's sums, if there is one. `usual`: known to have all three, where results go past the caches. All of a
- * block is loaded before anything is stored: the sums, and often gamma and the rows, lie at multiples of 4 KB from each other, and a load waits for a store that
- * has the same last 12 bits. */
+/* Blocks of a piece: what they add to the sums of columns, if these are wanted, and their gradient, to where it
+ * belongs or, if that is NULL, into x; and what the same columns of the row that comes next add to that row's sums,
+ * if there is one. `usual`: known to have all three, where results go past the caches. All of a block is loaded
+ * before anything is stored: the sums, and often gamma and the rows, lie at multiples of 4 KB from each other, and a
+ * load waits for a store that has the same last 12 bits. */
 FA__FN void FA__LOOP(_gradient_blocks)(FA__ELEMENT *to, float *x, float *sum_wn, float *sum_w, const FA__LOOP(_terms) * of, const float *gamma, int blocks,
                                        const FA__LOOP(_spread) * f, int streamed, FA__LOOP(_partial) * all, const FA__LOOP(_terms) * coming, const int usual) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
@@ -179,7 +183,8 @@ FA__FN_CALLED void FA__LOOP(_know)(FA__LOOP(_flight) * f, const FA__PARAMS *p, i
     }
     FA__LOOP(_means_end)(f, p, &m);
 }
-/* Finishes a row: its gradients, and what it adds to the sums of columns. Then *f is what is known of row `next`, or -1. */
+/* Finishes a row: its gradients, and what it adds to the sums of columns. Then *f is what is known of row `next`, or
+ * -1. */
 FA__FN void FA__LOOP(_backward_row)(const FA__PARAMS *p, int64_t row, int64_t next, fa_team *team, FA__LOOP(_place) * place, FA__LOOP(_flight) * f) {
     float x[FA__LOOP(_row_LENGTH)], buffer[FA__LOOP(_row_LENGTH)];
     const int drops = p->dropout.threshold > 0 && p->d_x.data;

@@ -9,7 +9,8 @@
  */
 
 #if FA__ARCH == FA_CPU
-/* What is known of a row: its statistics, and in the backward its mean of w times -rstd and its mean of w n times -rstd^2. */
+/* What is known of a row: its statistics, and in the backward its mean of w times -rstd and its mean of w n times
+ * -rstd^2. */
 typedef struct FA__LOOP(_flight) {
     float mean, rstd, of_w, of_wn;
 } FA__LOOP(_flight);

@@ -1,5 +1,6 @@
-/* norm_rows_cpu.h: the forward of norm_rows.h on the CPU, where every pass over a row costs time: one finds what has to be known of
- * all of it, and one does the rest, both from memory into registers and back. The backward is in norm_gradient_cpu.h. */
+/* norm_rows_cpu.h: the forward of norm_rows.h on the CPU, where every pass over a row costs time: one finds what has
+ * to be known of all of it, and one does the rest, both from memory into registers and back. The backward is in
+ * norm_gradient_cpu.h. */
 
 /* Where an element is; NULL if there is no such matrix. */
 FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t col) {
@@ -8,16 +9,17 @@ FA__FN FA__ELEMENT *FA__LOOP(_element)(const fa_matrix *m, int64_t row, int64_t 
 
 /* ---- forward, where nothing is dropped, and elements are widened by instructions ----
  *
- * A row is read twice, and stays as it is in memory: halves take half the room of floats in caches, and are widened again in
- * less time than floats are stored and loaded. */
+ * A row is read twice, and stays as it is in memory: halves take half the room of floats in caches, and are widened
+ * again in less time than floats are stored and loaded. */
 
-/* The sums of all s - pivot and of their squares. The pivot is at first the mean of the first 16 elements, nearly, which is near that of all
- * if rows are anything like what norms are made for. */
+/* The sums of all s - pivot and of their squares. The pivot is at first the mean of the first 16 elements, nearly,
+ * which is near that of all if rows are anything like what norms are made for. */
 FA__FN void FA__LOOP(_shifted_sums_of)(float *sum, float *squares, const FA__ELEMENT *x, const FA__ELEMENT *r, int64_t cols, float pivot, const int adds) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__AT_ONCE = FA__LOOP(_row_BLOCK), FA__VECTORS = FA__LOOP(_row_IN_BLOCK) };
     enum { FA__RUN = FA__CPU_RUN * FA__AT_ONCE, FA__RUNS = 8 }; /* squares of halves, which are rounded alike, are added in runs, and some runs at a time */
     const FA__CPU_OP(vec) pivots = FA__CPU_OP(splat)(pivot), none = FA__CPU_OP(splat)(0.0f);
-    /* Halves of one matrix are asked for here alone, not also when results are written: up to a fifth faster; of two matrices, or floats, up to an eighth slower. */
+    /* Halves of one matrix are asked for here alone, not also when results are written: up to a fifth faster; of two
+     * matrices, or floats, up to an eighth slower. */
     const int ahead = FA__IS_HALF && !adds ? 3 : 1;
     FA__CPU_OP(vec) s[FA__VECTORS], add[FA__VECTORS], runs = none, runs_squares = none;
     double all = 0.0, all_squares = 0.0; /* sums of sums: fewer roundings of large ones */
@@ -235,8 +237,9 @@ FA__FN int64_t FA__LOOP(_later)(const FA__PARAMS *p, int64_t row, int64_t ahead,
     later += next_item * p->rows.rows_an_item - end;
     return later < p->rows.rows ? later : -1;
 }
-/* Some rows. Long ones are taken several at a time, as many as the L2 cache holds, and then segment by segment (short ones: FA__CPU_TOGETHER), so that
- * a segment's weights stay in the L1 cache. The next rows are prefetched meanwhile, or by FA__LOOP(_shifted_sums_of)(). */
+/* Some rows. Long ones are taken several at a time, as many as the L2 cache holds, and then segment by segment
+ * (short ones: FA__CPU_TOGETHER), so that a segment's weights stay in the L1 cache. The next rows are prefetched
+ * meanwhile, or by FA__LOOP(_shifted_sums_of)(). */
 FA__FN void FA__LOOP(_forward_rows)(const FA__PARAMS *p, int64_t row, int64_t end, int64_t next_item, fa_team *team) {
     enum { FA__MOST = FA__CPU_HELD / (FA__CPU_PIECE * (int)sizeof(FA__ELEMENT)) + 1 };
     const int64_t cols = p->rows.cols, row_bytes = p->rows.tensors * cols * (int64_t)sizeof(FA__ELEMENT);

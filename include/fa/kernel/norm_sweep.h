@@ -1,5 +1,6 @@
-/* norm_sweep.h: the backward of norm_rows.h on a GPU. Threads keep the weights and the sums of their columns from row to row, with
- * the next rows in flight into shared memory. Instructions are the limit: there are some 40 issue slots for each element. */
+/* norm_sweep.h: the backward of norm_rows.h on a GPU. Threads keep the weights and the sums of their columns from
+ * row to row, with the next rows in flight into shared memory. Instructions are the limit: there are some 40 issue
+ * slots for each element. */
 /* Whether there are registers to keep a row between the two passes over it. */
 enum { FA__LOOP(_HOLDS) = FA__PIECES * FA__LOOP(_row_LENGTH) <= 16 };
 
@@ -22,14 +23,16 @@ FA__FN FA__LOOP(_line) FA__LOOP(_line_of)(const fa_matrix *m, int64_t row, int c
     return s;
 }
 
-/* Slots of a tensor: for each piece one per thread of a warp, piece by piece, so that a thread's slots are known distances apart. A thread
- * reads only what it has copied itself: waiting for its own copies is enough, without a barrier. */
+/* Slots of a tensor: for each piece one per thread of a warp, piece by piece, so that a thread's slots are known
+ * distances apart. A thread reads only what it has copied itself: waiting for its own copies is enough, without a
+ * barrier. */
 FA__FN uint4 *FA__LOOP(_slot)(unsigned char *slot0, int piece) {
     return (uint4 *)slot0 + ((int)threadIdx.x & ~31) * FA__PIECES + ((int)threadIdx.x & 31) + piece * 32;
 }
 /* Whether rows may also be of words. (Layernorm's backward of halves would be 3 to 5 % slower for the question.) */
 enum { FA__LOOP(_NARROWS) = FA__PIECES == FA__SWEEP_FAST && FA__SUMS == 1 };
-/* Starts copying a row into its slots; elements outside the row become 0. By words, where that is all that rows are multiples of. */
+/* Starts copying a row into its slots; elements outside the row become 0. By words, where that is all that rows are
+ * multiples of. */
 FA__FN void FA__LOOP(_bring)(unsigned char *slot0, const FA__PARAMS *p, const FA__LOOP(_line) * from, const fa_team *team) {
     const int bytes = from->cols * (int)sizeof(FA__ELEMENT);
     FA__UNROLL
@@ -113,7 +116,8 @@ FA__FN void FA__LOOP(_sum_up)(FA__LOOP(_known) * k, const FA__PARAMS *p, unsigne
             if (FA__LOOP(_HOLDS)) n_kept[piece * FA__LENGTH + i] = x[i], w_kept[piece * FA__LENGTH + i] = d[i];
         }
         if (FA__CENTERED) w_sum += FA__LOOP(_reduce_sum_of)(d, FA__LENGTH);
-        /* Outside the row, where elements are 0, |mean| / sigma may be infinite though no n is, and d is 0: that is no NaN of the row's. */
+        /* Outside the row, where elements are 0, |mean| / sigma may be infinite though no n is, and d is 0: that is
+         * no NaN of the row's. */
         const float wn = FA__LOOP(_reduce_dot_of)(d, x, FA__LENGTH);
         wn_sum += FA__CENTERED && wn != wn ? 0.0f : wn;
     }

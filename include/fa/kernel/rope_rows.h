@@ -1,8 +1,9 @@
-/* rope_rows.h: some heads of a token, rotated: a team computes or reads its angles once, and takes heads two at a time.
+/* rope_rows.h: some heads of a token, rotated: a team computes or reads its angles once, and takes heads two at a
+ * time.
  *
- * A thread holds the same columns of the first half of a head and of its second half. Unless pairs are
- * neighbours, these are the first and the second elements of its pairs. Where they are neighbours, it has pairs in each half, and as many
- * angles in all. Rotating back is rotating by the negated angles, by the same function. */
+ * A thread holds the same columns of the first half of a head and of its second half. Unless pairs are neighbours,
+ * these are the first and the second elements of its pairs. Where they are neighbours, it has pairs in each half,
+ * and as many angles in all. Rotating back is rotating by the negated angles, by the same function. */
 
 #if FA__DIRECTIONS & FA__ROWS_FORWARD
 /* Whether the tables have that row. */
@@ -84,8 +85,9 @@ FA__FN void FA__LOOP(__ask)(const FA__ELEMENT *from, int64_t second) {
     const uintptr_t ahead = FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT);
     FA__LOOP(_row__ask_block)((uintptr_t)from + ahead), FA__LOOP(_row__ask_block)((uintptr_t)(from + second) + ahead);
 }
-/* `cols` columns, from column `first` of both halves on, of a token's heads from `begin` on, FA__ROPE_HEADS of every `step`. One call: with one for each
- * head, which has two blocks of halves, a core would spend more time on calls than on heads. */
+/* `cols` columns, from column `first` of both halves on, of a token's heads from `begin` on, FA__ROPE_HEADS of every
+ * `step`. One call: with one for each head, which has two blocks of halves, a core would spend more time on calls
+ * than on heads. */
 FA__FN_CALLED void FA__LOOP(__rotate)(const FA__PARAMS *p, int64_t batch, int64_t token, int begin, int end, int step, int64_t first, int cols, const float *c,
                                       const float *s) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };

@@ -1,8 +1,9 @@
 /* row_softmax_rows.h: the softmax of a row and its gradient.
  *
- * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(x - largest) (Milakov and
- * Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept, they are
- * exponentials then, each piece relative to the running maximum of its time, which one factor for each piece corrects.
+ * Forward: piece by piece, a thread has the largest of its elements so far and the sum of exp(x - largest) (Milakov
+ * and Gimelshein, arXiv 1805.02867); the states of the team are merged in one reduction. Where the pieces are kept,
+ * they are exponentials then, each piece relative to the running maximum of its time, which one factor for each
+ * piece corrects.
  *
  * FA__LOOP(_row_...) are functions of fa/row.h, FA__LOOP(_reduce_...) of fa/reduce.h: kernel/rows_run.h. */
 
@@ -82,9 +83,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
 }
 #endif
 
-/* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature. The
- * logarithm is marked as unlikely, so that its code is out of the usual one's way: 1 % faster for 4,096 rows of 1,024 columns, and as much
- * for rows of 8,192. */
+/* Backward: d_x = y (d_y - sum of y d_y) / temperature; of the logarithm, (d_y - exp(y) sum of d_y) / temperature.
+ * The logarithm is marked as unlikely, so that its code is out of the usual one's way: 1 % faster for 4,096 rows of
+ * 1,024 columns, and as much for rows of 8,192. */
 FA__FN void FA__LOOP(_backward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
 #if FA__LANES == 1
     if (__builtin_expect(!p->log, 1) && !FA__LOOP(_row_COSTLY)) {

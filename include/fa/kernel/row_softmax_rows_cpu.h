@@ -1,9 +1,9 @@
 /* row_softmax_rows_cpu.h: the softmax of a row, and its gradient, on the CPU: row_softmax_rows.h.
  *
- * Forward: a core keeps as many pieces of the row as place->keeps in its L2 cache, as exponentials. They are relative to the
- * largest element of the first piece as long as no element is far above that, which is so in nearly all rows, and then none that is
- * kept is computed twice. All others are computed again, relative to the final base, by the same operations: so the result
- * does not depend on how much of a row a thread has room for. */
+ * Forward: a core keeps as many pieces of the row as place->keeps in its L2 cache, as exponentials. They are
+ * relative to the largest element of the first piece as long as no element is far above that, which is so in nearly
+ * all rows, and then none that is kept is computed twice. All others are computed again, relative to the final base,
+ * by the same operations: so the result does not depend on how much of a row a thread has room for. */
 #include <fa/kernel/rows_near.h>
 
 FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, FA__LOOP(_place) * place) {
@@ -60,9 +60,9 @@ FA__FN void FA__LOOP(_forward)(const FA__PARAMS *p, int64_t row, fa_team *team, 
     }
 }
 
-/* Backward, where elements are widened by instructions, and not of a logarithm: both passes over a row are straight from memory, and the results go from registers
- * to memory. The first pass over a row is beside the second one over the row before it, if FA__LOOP(_row_BESIDE), so that memory is read and written at the same
- * time. */
+/* Backward, where elements are widened by instructions, and not of a logarithm: both passes over a row are straight
+ * from memory, and the results go from registers to memory. The first pass over a row is beside the second one over
+ * the row before it, if FA__LOOP(_row_BESIDE), so that memory is read and written at the same time. */
 
 enum { FA__LOOP(_RUN) = FA__CPU_RUN * FA__LOOP(_row_BLOCK) };
 
@@ -70,7 +70,8 @@ enum { FA__LOOP(_RUN) = FA__CPU_RUN * FA__LOOP(_row_BLOCK) };
 typedef struct FA__LOOP(__terms) {
     const FA__ELEMENT *y, *d;
 } FA__LOOP(__terms);
-/* What a block from column i of `real` adds to the sum of y d. Elements three pieces' lengths further on are prefetched, two being as good. */
+/* What a block from column i of `real` adds to the sum of y d. Elements three pieces' lengths further on are
+ * prefetched, two being as good. */
 FA__FN void FA__LOOP(__product_block)(FA__CPU_OP(vec) * run, const FA__LOOP(__terms) * of, int i, int real) {
     const FA__ELEMENT *y = of->y + i, *d = of->d + i;
     FA__CPU_OP(vec) a[FA__LOOP(_row_IN_BLOCK)], b[FA__LOOP(_row_IN_BLOCK)];
@@ -94,7 +95,8 @@ FA__FN void FA__LOOP(__slopes_block)(FA__ELEMENT *to, const FA__LOOP(__terms) * 
     for (int j = 0; j < FA__LOOP(_row_IN_BLOCK); j++) a[j] = a[j] * (b[j] - sums) * scales;
     FA__LOOP(_row__bring_back)(to, a, streamed, by_unit);
 }
-/* `real` columns: results of one row, unless `to` is NULL, and the sum of y d of another one, if there is one, else 0. */
+/* `real` columns: results of one row, unless `to` is NULL, and the sum of y d of another one, if there is one, else
+ * 0. */
 FA__FN float FA__LOOP(__columns)(FA__ELEMENT *to, const FA__LOOP(__terms) * of, float sum, float scale, int streamed, const FA__LOOP(__terms) * next, int real,
                                  const int finishes, const int adds) {
     enum { FA__AT_ONCE = FA__LOOP(_row_BLOCK) };

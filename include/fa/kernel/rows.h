@@ -43,9 +43,9 @@ typedef struct fa__rows {
 #define FA__ROWS_FORWARD 1
 #define FA__ROWS_BACKWARD 2
 
-/* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker, a block or a work item of the CPU, adds up those of
- * the rows that it takes, in an order that depends on the sizes, the device, and which matrices there are and where; in the end those of all
- * workers are added. */
+/* Sums of columns over all rows, of kernels that have some (FA__SUMS): each worker, a block or a work item of the
+ * CPU, adds up those of the rows that it takes, in an order that depends on the sizes, the device, and which
+ * matrices there are and where; in the end those of all workers are added. */
 typedef struct fa__sums {
     int count;        /* FA__SUMS */
     int wanted;       /* by anybody */
@@ -66,7 +66,8 @@ typedef struct fa__sums {
 } fa__sums;
 
 static inline FA_UNUSED int64_t fa__sums_pitch(int64_t cols) { return (cols + 15) / 16 * 16; }
-/* Bytes of the workspace: the partial sums, then the values of rows; SIZE_MAX, which nobody has, if a size_t of 32 bits cannot hold that. */
+/* Bytes of the workspace: the partial sums, then the values of rows; SIZE_MAX, which nobody has, if a size_t of 32
+ * bits cannot hold that. */
 static inline FA_UNUSED size_t fa__sums_bytes(const fa__sums *s, const fa__rows *r) {
     const int64_t floats = (s->wanted ? s->workers * s->count * s->pitch : 0) + r->rows * s->row_values_count;
     return (uint64_t)floats > SIZE_MAX / sizeof(float) ? SIZE_MAX : (size_t)floats * sizeof(float);
@@ -118,14 +119,15 @@ static inline FA_UNUSED int fa__interlock(uintptr_t apart, uintptr_t stride, uin
     const uintptr_t skipped = apart / stride, rest = apart % stride;
     return (skipped < rows && rest < row_bytes) || (skipped + 1 < rows && stride - rest < row_bytes);
 }
-/* Whether some memory lies outside all rows of a matrix: before the first, behind the last, or between two. In bytes. */
+/* Whether some memory lies outside all rows of a matrix: before the first, behind the last, or between two. In
+ * bytes. */
 static inline FA_UNUSED int fa__outside(uintptr_t at, uintptr_t length, uintptr_t matrix, uintptr_t stride, uintptr_t row_bytes, uintptr_t rows) {
     const uintptr_t into = at > matrix && stride > row_bytes ? (at - matrix) % stride : 0;
     return at + length <= matrix || at >= matrix + (rows - 1) * stride + row_bytes || (into >= row_bytes && into + length <= stride);
 }
 /* The matrices of a call. One that is written in place of one that is read must have the same stride; two that are
- * written must not overlap. (Where strides differ, only an overlap of the first elements is detected, and a single row that is read for all
- * in one that is written.) */
+ * written must not overlap. (Where strides differ, only an overlap of the first elements is detected, and a single
+ * row that is read for all in one that is written.) */
 typedef struct fa__matrix_use {
     const char *name;
     fa_matrix matrix;

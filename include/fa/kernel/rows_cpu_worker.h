@@ -35,7 +35,8 @@ FA__WORK(_forward)
 FA__WORK(_backward)
 #endif
 #else
-/* The item after this one, taken before this one is done, so that its rows can be prefetched, or its first one looked at; -1 if others may want it. */
+/* The item after this one, taken before this one is done, so that its rows can be prefetched, or its first one
+ * looked at; -1 if others may want it. */
 #define FA__EARLY(item) ((item) + 4 * job->threads < job->items ? fa__job_next(job) : -1)
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
@@ -48,7 +49,8 @@ static FA_UNUSED FA__TARGET void FA__LOOP(_work_forward)(fa__job *job) {
     }
     if (p->rows.stream) fa_cpu_stream_end();
 }
-/* An item is what a worker adds up. What has to be known of a row is found while the one before is finished, also of the next item's first one. */
+/* An item is what a worker adds up. What has to be known of a row is found while the one before is finished, also of
+ * the next item's first one. */
 static FA_UNUSED FA__TARGET void FA__LOOP(_work_backward)(fa__job *job) {
     const FA__PARAMS *p = (const FA__PARAMS *)job->params;
     FA__LOOP(_reduce_shared) shared;

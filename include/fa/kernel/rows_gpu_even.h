@@ -1,8 +1,10 @@
-/* rows_gpu_even.h: the kernel of a variant FA__VARIANT of the forward for rows of whole vectors, of which a thread has FA_PIECES of 16
- * bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT should fit in a multiprocessor. FA__DIRECTION: _forward_plain, or _forward also
- * for rows that are more than plain. With FA_BLOCKS, clusters of up to so many blocks share a row. FA_VECTOR and FA__ABREAST as in rows_primitives.h.
+/* rows_gpu_even.h: the kernel of a variant FA__VARIANT of the forward for rows of whole vectors, of which a thread
+ * has FA_PIECES of 16 bytes: blocks of up to FA__MOST threads, of which FA__RESIDENT should fit in a multiprocessor.
+ * FA__DIRECTION: _forward_plain, or _forward also for rows that are more than plain. With FA_BLOCKS, clusters of up
+ * to so many blocks share a row. FA_VECTOR and FA__ABREAST as in rows_primitives.h.
  *
- * There is no loop over rows: for more than a launch may have blocks (2^31, of 256 bytes of y and more) the host takes another kernel. */
+ * There is no loop over rows: for more than a launch may have blocks (2^31, of 256 bytes of y and more) the host
+ * takes another kernel. */
 #if defined(FA_BLOCKS) && !(defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define FA__EVEN_TEAM FA__TEAM_OF(p)
 #define FA__EVEN_ROW FA__CLUSTER_OF(blockIdx.x, p)

@@ -1,6 +1,7 @@
-/* rows_gpu_packed.h: the kernel of a variant FA__VARIANT for short rows that follow each other without a gap but are not of whole vectors, for the
- * direction FA__BACKWARD. A block copies its rows to shared memory as if they were one, and their results back: but for the ends of all of them, no access
- * to memory is narrower than 16 bytes. There one thread, or a few, have a row (sm80/row_packed.h). */
+/* rows_gpu_packed.h: the kernel of a variant FA__VARIANT for short rows that follow each other without a gap but are
+ * not of whole vectors, for the direction FA__BACKWARD. A block copies its rows to shared memory as if they were
+ * one, and their results back: but for the ends of all of them, no access to memory is narrower than 16 bytes. There
+ * one thread, or a few, have a row (sm80/row_packed.h). */
 #define FA__PACKED 1
 #define FA_COLS 8
 #define FA_THREADS 1

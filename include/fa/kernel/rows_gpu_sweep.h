@@ -24,8 +24,9 @@
 #define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Short rows, up to 128 bytes: a thread has a vector of each of four (2^28 elements of bf16 on an H200, of 8, 16, 32, 64 columns: 2.2, 1.4, 1.4, 1.1 times as
- * fast; but with two sums 0.9 of 40 and 48). Teams of 8 lanes are the largest; for these the assembler would load the fourth row after the sums of others. */
+/* Short rows, up to 128 bytes: a thread has a vector of each of four (2^28 elements of bf16 on an H200, of 8, 16,
+ * 32, 64 columns: 2.2, 1.4, 1.4, 1.1 times as fast; but with two sums 0.9 of 40 and 48). Teams of 8 lanes are the
+ * largest; for these the assembler would load the fourth row after the sums of others. */
 #define FA__SHORT_ROWS 4
 #define FA__SHORT_LEAST (FA__SUMS == 2 ? 112 : 0) /* bytes of a row of more than four vectors */
 #define FA__VARIANT _short
@@ -37,8 +38,8 @@
 #define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Halves with two sums, where three vectors a thread are enough for a row and two are not (768 columns: 1.06 times as fast as with room for four; with
- * 48 registers, for five blocks, 0.97). */
+/* Halves with two sums, where three vectors a thread are enough for a row and two are not (768 columns: 1.06 times
+ * as fast as with room for four; with 48 registers, for five blocks, 0.97). */
 #define FA__THREES (FA__SUMS == 2 && FA__IS_HALF)
 #if FA__THREES
 #define FA__VARIANT _three
@@ -59,8 +60,9 @@
 #define FA__DIRECTION _forward
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take turns in loading and storing. Clusters
- * may take longer ones, but not with two weights (layernorm): there 8,192 columns would be 2 to 4 % slower for it, and the kernel above has these. */
+/* Rows of 2 to 4 KB within a warp, which needs no barrier; and long rows: three blocks of a multiprocessor take
+ * turns in loading and storing. Clusters may take longer ones, but not with two weights (layernorm): there 8,192
+ * columns would be 2 to 4 % slower for it, and the kernel above has these. */
 #define FA__WIDE_CLUSTERS (FA__SUMS == 1)
 #define FA__VARIANT _wide
 #define FA_PIECES 8
@@ -72,11 +74,12 @@
 #define FA__DIRECTION _forward_plain
 #include <fa/kernel/rows_gpu_even.h>
 
-/* Rows of halves with two weights of floats, which have more bytes than the rows: the L1 cache has much to deliver. In the
- * longest rows a thread has four columns side by side, so that a warp reads its weights, too, in one stretch (4 % faster for
- * 16k columns, but 5 to 18 % slower for rows that leave some threads without work). Of short ones it has two rows at a time:
- * 5 % faster for 4,096 rows of 1,024 columns, but 1 % slower for many such rows. From 3.5 KB on two warps have a row (2,048 columns:
- * 4 % slower for many rows, 15 % faster for 4,096), and from 6 KB to 8 KB two warps instead of four (4,096 columns: 6 % faster for many, 3 % slower for 4,096). */
+/* Rows of halves with two weights of floats, which have more bytes than the rows: the L1 cache has much to deliver.
+ * In the longest rows a thread has four columns side by side, so that a warp reads its weights, too, in one stretch
+ * (4 % faster for 16k columns, but 5 to 18 % slower for rows that leave some threads without work). Of short ones it
+ * has two rows at a time: 5 % faster for 4,096 rows of 1,024 columns, but 1 % slower for many such rows. From 3.5 KB
+ * on two warps have a row (2,048 columns: 4 % slower for many rows, 15 % faster for 4,096), and from 6 KB to 8 KB
+ * two warps instead of four (4,096 columns: 6 % faster for many, 3 % slower for 4,096). */
 #define FA__HEAVY (FA_WEIGHT_DTYPE == FA_F32 && FA__SUMS == 2 && FA__IS_HALF)
 #define FA__LONG_BYTES (22 * 1024)
 #define FA__PAIR_BYTES 1024
@@ -101,8 +104,9 @@
 #include <fa/kernel/rows_gpu_even.h>
 #endif
 
-/* Plain rows of whole vectors of 4 bytes (rmsnorm of 100 and 2,052 columns of bf16: 1.6 and 2.2 times as fast as rows of any kind). Where there is a
- * kernel for vectors of 8 bytes, there is none for these, for the time that it takes to compile. */
+/* Plain rows of whole vectors of 4 bytes (rmsnorm of 100 and 2,052 columns of bf16: 1.6 and 2.2 times as fast as
+ * rows of any kind). Where there is a kernel for vectors of 8 bytes, there is none for these, for the time that it
+ * takes to compile. */
 #if !FA__HEAVY
 #define FA__VARIANT _narrow
 #define FA_PIECES 4
@@ -242,8 +246,8 @@ FA__CALLED fa_status FA__ROWS(__run_forward)(FA__PARAMS *p, const char *name, fa
             needed = (needed + shared_by - 1) / shared_by;
         }
         if (needed > ways[i].most) continue;
-        /* Blocks of 64 threads, 4 KB, are 1 to 3 % faster than of 256 for many rows (of 1,024 columns), or for four tensors; for few rows
-         * of two tensors they are 1 to 3 % slower. */
+        /* Blocks of 64 threads, 4 KB, are 1 to 3 % faster than of 256 for many rows (of 1,024 columns), or for four
+         * tensors; for few rows of two tensors they are 1 to 3 % slower. */
         fa__rows_teams(&p->rows, needed, p->rows.rows > 1 << 15 || !p->plain ? 64 : 256);
         if (row <= (int64_t)ways[i].over * p->rows.threads) continue;
         p->rows.blocks = shared_by;

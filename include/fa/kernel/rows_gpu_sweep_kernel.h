@@ -1,5 +1,6 @@
-/* rows_gpu_sweep_kernel.h: the sweep of the backward over rows of whole vectors of 16 bytes on such boundaries, or of words on theirs (norm_sweep.h:
- * _NARROWS), by threads that have FA__PIECES times 16 bytes of each tensor of a row. */
+/* rows_gpu_sweep_kernel.h: the sweep of the backward over rows of whole vectors of 16 bytes on such boundaries, or
+ * of words on theirs (norm_sweep.h: _NARROWS), by threads that have FA__PIECES times 16 bytes of each tensor of a
+ * row. */
 #define FA__DIRECTIONS FA__ROWS_BACKWARD
 #define FA_COLS FA__ROW_COLS(16)
 #define FA_THREADS 1
@@ -11,8 +12,8 @@
 #include <fa/kernel/rows_gpu_variant.h>
 
 #if !FA__HOST_PASS
-/* The caller's team in its block, its worker, and the team's first row. On 9.0 they are computed where they are needed: kept, they would take
- * registers that are not there. (For others the assembler finds room.) */
+/* The caller's team in its block, its worker, and the team's first row. On 9.0 they are computed where they are
+ * needed: kept, they would take registers that are not there. (For others the assembler finds room.) */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
 #define FA__ANEW(x) fa_sm80_opaque(x)
 #else
@@ -50,7 +51,8 @@ FA__KERNEL(_backward, FA__SWEEP_THREADS, 1) {
         for (int i = 0; i < FA__LENGTH; i += 4) FA__LOOP(_weight_slot)(kept, piece)[i / 4 * 32] = make_float4(w[i], w[i + 1], w[i + 2], w[i + 3]);
     }
 
-    /* In iteration i row i of the team is finished, and row i + stages - 1 is started, in the stage that row i - 1 had. */
+    /* In iteration i row i of the team is finished, and row i + stages - 1 is started, in the stage that row i - 1
+     * had. */
     FA__LOOP(_known) now, next;
     const int before = FA__LOOP(_worker)(&p) * p.rows.teams; /* rows of other workers */
     const int turns = (int)((p.rows.rows - before + step - 1) / step); /* the same for all teams of a block */

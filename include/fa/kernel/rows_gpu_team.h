@@ -1,6 +1,6 @@
-/* rows_gpu_team.h: the kernel of a variant FA__VARIANT in which a team is a block at most, for the direction FA__BACKWARD; with
- * FA_WHOLE, if its rows are whole; with FA__SHORT, if they are short besides. Others have ends, which segments handle vector by vector, and rows
- * apart (FA__ENDS). */
+/* rows_gpu_team.h: the kernel of a variant FA__VARIANT in which a team is a block at most, for the direction
+ * FA__BACKWARD; with FA_WHOLE, if its rows are whole; with FA__SHORT, if they are short besides. Others have ends,
+ * which segments handle vector by vector, and rows apart (FA__ENDS). */
 #if defined(FA__SHORT)
 #define FA_WHOLE 2
 #elif !defined(FA_WHOLE) && (FA__BACKWARD ? !FA__CUT_BACKWARD : !FA__CUT_FORWARD && !FA__ONCE_FORWARD)

@@ -1,16 +1,17 @@
-/* rows_gpu_variant.h: the row functions of a variant, and the kernel of one of them, in which teams take rows until there are
- * none: FA__TEAM_KERNEL() for teams of a block at most, FA__ROWS_KERNEL() for blocks and clusters. */
+/* rows_gpu_variant.h: the row functions of a variant, and the kernel of one of them, in which teams take rows until
+ * there are none: FA__TEAM_KERNEL() for teams of a block at most, FA__ROWS_KERNEL() for blocks and clusters. */
 #include <fa/kernel/rows_primitives.h>
 
 #if !defined(FA__ROWS_KERNEL)
-/* Multiprocessors with less shared memory also have room for fewer threads: 1,536, not 2,048; and so have those of sm_110. */
+/* Multiprocessors with less shared memory also have room for fewer threads: 1,536, not 2,048; and so have those of
+ * sm_110. */
 #if defined(__CUDA_ARCH__) && (FA__SMALL_SHARED(__CUDA_ARCH__ / 10) || __CUDA_ARCH__ / 10 == 110)
 #define FA__RESIDENT_THREADS 1536
 #else
 #define FA__RESIDENT_THREADS 2048
 #endif
-/* The number of a block's cluster, of p.rows.blocks, a power of two, known to be 1 in code for GPUs without clusters; and a team of lanes, a
- * block, or a cluster. */
+/* The number of a block's cluster, of p.rows.blocks, a power of two, known to be 1 in code for GPUs without
+ * clusters; and a team of lanes, a block, or a cluster. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define FA__CLUSTER_OF(block, p) (block)
 #else

@@ -17,21 +17,23 @@
 #define FA__ROW_BYTES 64 /* that a thread reads before it uses them, of all tensors together: four loads */
 /* The same of each of `tensors`. */
 #define FA__TEAM_BYTES(tensors) ((tensors) * 16 > FA__ROW_BYTES ? 16 : FA__ROW_BYTES / 16 / (tensors) * 16)
-/* Threads of the largest team, a block. Smaller teams share blocks of that size if they are within warps (a softmax of 1,024 columns: 1 % faster
- * than in blocks of 128 on an H200). */
+/* Threads of the largest team, a block. Smaller teams share blocks of that size if they are within warps (a softmax
+ * of 1,024 columns: 1 % faster than in blocks of 128 on an H200). */
 #define FA__TEAM_THREADS 512
 #define FA__TEAM_RESIDENT 2 /* such blocks that fit in a multiprocessor */
-/* Short rows of whole vectors, of which a thread has one, in half as many registers, so that there are twice as many threads. A forward has those that
- * fill their teams (2^28 elements of bf16 on an H200, of 8, 16, 32, 64 columns: 2.03, 1.17, 1.23, 1.03 times as fast; of 24, 40, 48, 56: 0.81 to 0.95),
- * a backward all of them (of 8 to 160: 1.02 to 1.2). */
+/* Short rows of whole vectors, of which a thread has one, in half as many registers, so that there are twice as many
+ * threads. A forward has those that fill their teams (2^28 elements of bf16 on an H200, of 8, 16, 32, 64 columns:
+ * 2.03, 1.17, 1.23, 1.03 times as fast; of 24, 40, 48, 56: 0.81 to 0.95), a backward all of them (of 8 to 160: 1.02
+ * to 1.2). */
 #define FA__SHORT_BYTES 128
 #define FA__SHORT_BACK_BYTES 512
 #define FA__SHORT_THREADS 256 /* of a block */
 #define FA__SHORT_RESIDENT 8  /* such blocks */
-/* Of the ends of a row that begins and ends anywhere, at most 14 elements, each thread has FA__ENDS_EACH, so that so many threads are enough: */
+/* Of the ends of a row that begins and ends anywhere, at most 14 elements, each thread has FA__ENDS_EACH, so that so
+ * many threads are enough: */
 #define FA__ENDS_THREADS 4
-/* Short rows without gaps that are not of whole vectors (rows_gpu_packed.h): elements of a thread at most, threads of a row at most, threads of a block, and
- * such blocks. */
+/* Short rows without gaps that are not of whole vectors (rows_gpu_packed.h): elements of a thread at most, threads
+ * of a row at most, threads of a block, and such blocks. */
 #define FA__PACKED_EACH 16
 #define FA__PACKED_LANES 4
 #define FA__PACKED_THREADS 256
@@ -43,9 +45,9 @@
 #define FA__SLOT_BYTES (64 * 1024) /* that a block holds at most, as long as another one can be added to the cluster */
 #define FA__SLOT_RESIDENT 3       /* blocks of a multiprocessor, which take turns in loading, reducing and storing */
 #define FA__CLUSTER_BLOCKS 8      /* the most that code may count on (CUDA programming guide, "Thread Block Clusters"); small devices have room for fewer */
-/* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used. (Persistent blocks,
- * with the next row's first piece in flight as they finish one, were 10 % slower on an H200: not all multiprocessors read
- * equally fast, and what each does must not be settled beforehand.) */
+/* Rows that are read only once (FA__ONCE_FORWARD), piece by piece, the next one in flight while one is used.
+ * (Persistent blocks, with the next row's first piece in flight as they finish one, were 10 % slower on an H200: not
+ * all multiprocessors read equally fast, and what each does must not be settled beforehand.) */
 #define FA__ONCE_BYTES 64       /* of a piece, per thread */
 #define FA__ONCE_VECTORS 16     /* vectors of 16 bytes of a row per thread: so many that what it does once per row weighs little */
 #define FA__ONCE_LANE_VECTORS 8 /* the same of a row that lanes of a warp share (16: 1 % faster for 2^18 rows of 1,024 columns, 7 % slower for 2^12) */
@@ -54,9 +56,9 @@
 #define FA__ONCE_LANE_BLOCK 128 /* threads of a block whose teams are within warps */
 #define FA__ONCE_THREADS 1024   /* threads that should fit in a multiprocessor */
 
-/* From so many bytes on caches hold little of a matrix: what is read of it is evicted last, so that results are written
- * to memory early. On an H200 most kernels are 1 to 4 % faster for it. With smaller matrices they would be, too (8 MB: 3 to 8 %),
- * but data that nobody reads again would then displace what others read soon. */
+/* From so many bytes on caches hold little of a matrix: what is read of it is evicted last, so that results are
+ * written to memory early. On an H200 most kernels are 1 to 4 % faster for it. With smaller matrices they would be,
+ * too (8 MB: 3 to 8 %), but data that nobody reads again would then displace what others read soon. */
 #define FA__STREAM_BYTES ((int64_t)128 << 20)
 
 /* Up to so many bytes of a matrix, and of a row, what is read is evicted first where nobody is likely to read it again:
@@ -65,7 +67,8 @@
 #define FA__LEAVE_BYTES ((int64_t)16 << 20)
 #define FA__LEAVE_ROW_BYTES (16 * 1024) /* a longer one may be read twice, for want of shared memory */
 
-/* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether the matrix is below FA__STREAM_BYTES. */
+/* Chooses that policy; `again`: what the call reads is likely to be read again. Returns whether the matrix is below
+ * FA__STREAM_BYTES. */
 static inline FA_UNUSED int fa__rows_policy(fa__rows *r, int element_bytes, int again) {
     const int64_t row = r->cols * element_bytes, bytes = r->bytes > 0 ? r->bytes : r->rows * row;
     const int leave = bytes <= FA__LEAVE_BYTES && row <= FA__LEAVE_ROW_BYTES && !again;
@@ -91,8 +94,8 @@ static inline FA_UNUSED void fa__rows_teams(fa__rows *r, int64_t needed, int blo
     r->blocks = 1;
     r->slot_bytes = 0;
 }
-/* Whether a team of at most `most` threads holds a row in registers, `bytes` per thread. If so, sets the team's size, and whether rows
- * are whole: of whole vectors, and, if `full`, filling every team of every block. */
+/* Whether a team of at most `most` threads holds a row in registers, `bytes` per thread. If so, sets the team's
+ * size, and whether rows are whole: of whole vectors, and, if `full`, filling every team of every block. */
 static inline FA_UNUSED int fa__rows_fit(fa__rows *r, int element_bytes, int aligned, int bytes, int most, int full) {
     int64_t needed = (fa__row_vectors(r->cols, element_bytes, aligned) * 16 + bytes - 1) / bytes;
     if (needed > most) return 0;
@@ -115,8 +118,8 @@ static inline FA_UNUSED int fa__rows_short(fa__rows *r, int element_bytes, int a
     const int64_t row = r->cols * element_bytes;
     return row <= most && fa__rows_fit(r, element_bytes, aligned, 16, FA__SHORT_THREADS, 0) && r->whole && !(full && row < r->threads * 16);
 }
-/* Whether rows of some matrices are short, without gaps, and not of whole vectors; and the size of their teams, if so. It depends neither on their number
- * nor on where they begin, so that a row's results do not, either. */
+/* Whether rows of some matrices are short, without gaps, and not of whole vectors; and the size of their teams, if
+ * so. It depends neither on their number nor on where they begin, so that a row's results do not, either. */
 static inline FA_UNUSED int fa__rows_packed(fa__rows *r, const fa_matrix *m, int count, int element_bytes) {
     const int64_t row = r->cols * element_bytes;
     if (r->cols > FA__PACKED_EACH * FA__PACKED_LANES || row % 16 == 0) return 0;
@@ -139,8 +142,9 @@ static inline FA_UNUSED int fa__rows_once(fa__rows *r, int element_bytes, int al
     return 1;
 }
 
-/* How many blocks of a kernel, a power of two, share a row that needs `needed` threads, or whatever it is of which one has `most`. As few as
- * that takes, and no more than there may be in a cluster: 1 on GPUs without clusters, and in code for these. */
+/* How many blocks of a kernel, a power of two, share a row that needs `needed` threads, or whatever it is of which
+ * one has `most`. As few as that takes, and no more than there may be in a cluster: 1 on GPUs without clusters, and
+ * in code for these. */
 FA__CALLED fa_status fa__rows_cluster(const char *name, const void *kernel, int64_t needed, int64_t most, int *blocks) {
     int device, major, capability;
     cudaError_t error = cudaGetDevice(&device);
@@ -152,7 +156,8 @@ FA__CALLED fa_status fa__rows_cluster(const char *name, const void *kernel, int6
     for (*blocks = 1; *blocks < limit && needed > *blocks * most;) *blocks *= 2;
     return FA_OK;
 }
-/* Whether the device has room for the blocks that share a row; it may be a part of a GPU. (The question takes a host half a microsecond.) */
+/* Whether the device has room for the blocks that share a row; it may be a part of a GPU. (The question takes a host
+ * half a microsecond.) */
 FA__CALLED fa_status fa__rows_room(const fa__rows *r, const char *name, const void *kernel, size_t shared_bytes, int *room) {
     int64_t clusters = 1;
     const fa_status status = r->blocks > 1 ? fa__most_clusters(name, kernel, r->threads, r->blocks, shared_bytes, &clusters) : FA_OK;
@@ -173,8 +178,8 @@ FA__CALLED fa_status fa__rows_split(fa__rows *r, const char *name, const void *k
     int64_t bytes = 0;
     r->teams = 1;
     for (r->blocks = 1;; r->blocks *= 2) {
-        /* Blocks of which a multiprocessor has room for fewer than usual have more threads. But the last piece takes its time however little of the row it
-         * has: blocks have fewer where 3 % less, or more, is held for nothing. */
+        /* Blocks of which a multiprocessor has room for fewer than usual have more threads. But the last piece takes
+         * its time however little of the row it has: blocks have fewer where 3 % less, or more, is held for nothing. */
         const int64_t resident = all / ((vectors + r->blocks - 1) / r->blocks * 16 * tensors + (int64_t)scratch + 1024);
         int first = resident < 1 || resident >= FA__SLOT_RESIDENT ? FA__SLOT_THREADS : FA__SLOT_MOST / (int)resident;
         if (first > limit) first = limit;

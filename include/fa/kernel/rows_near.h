@@ -1,8 +1,8 @@
 /* rows_near.h: exponentials of a piece of a row relative to a number near its largest, straight from memory (CPU).
  * Every pass over a piece costs time there, one that looks for the largest, too: so weights are relative to what was
- * the largest of some piece before, unless a much larger one comes. Where exponentials of large numbers become infinite,
- * as they do in AVX-512, their sum shows it, and nobody looks for the largest. One fused operation, where there is one, comes before an
- * exponential; what the rounding of `offset` loses is in a factor. */
+ * the largest of some piece before, unless a much larger one comes. Where exponentials of large numbers become
+ * infinite, as they do in AVX-512, their sum shows it, and nobody looks for the largest. One fused operation, where
+ * there is one, comes before an exponential; what the rounding of `offset` loses is in a factor. */
 
 #define FA__NEAR_MUCH 1e7f
 #define FA__NEAR_HIGHER 23.0f /* powers of two by which an element may be above the base */
@@ -41,8 +41,9 @@ FA__FN int16_t FA__LOOP(__near_word)(const FA__ELEMENT *z, int count, const int 
     return FA__LOOP(__top_word)(FA__CPU_OP(max16)(top[0], top[1]));
 }
 #endif
-/* The largest of elements, if none is NaN. Halves are compared as integers, which is half of the operations: positive ones are in the same
- * order, and of negative ones, if there are no others, the largest is the least; inverted, the largest. */
+/* The largest of elements, if none is NaN. Halves are compared as integers, which is half of the operations:
+ * positive ones are in the same order, and of negative ones, if there are no others, the largest is the least;
+ * inverted, the largest. */
 FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
     enum { FA__STRIDE = 2 * FA__LOOP(_row_LANES) };
     float largest = -INFINITY;
@@ -64,8 +65,8 @@ FA__FN_CALLED float FA__LOOP(_near_top)(const FA__ELEMENT *z, int count) {
     return largest;
 }
 
-/* The largest element, if none is NaN, from what a loop over all has kept: the largest floats; of halves, the largest words, which say it
- * unless all are negative. */
+/* The largest element, if none is NaN, from what a loop over all has kept: the largest floats; of halves, the
+ * largest words, which say it unless all are negative. */
 FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int count) {
 #if FA__IS_HALF
     const int16_t word = FA__LOOP(__top_word)(top);
@@ -76,8 +77,8 @@ FA__FN float FA__LOOP(__highest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int 
 #endif
 }
 
-/* The lowest of halves, or 0 if none is negative: as words without a sign these are above all others, and the largest is the lowest. `top`: the largest
- * ones of whole blocks. */
+/* The lowest of halves, or 0 if none is negative: as words without a sign these are above all others, and the
+ * largest is the lowest. `top`: the largest ones of whole blocks. */
 #if FA__IS_HALF && defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
 #define FA__NEAR_LOWEST(words, top) fa_cpu_top16_2(words, top)
 FA__FN float FA__LOOP(__lowest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int count) {
@@ -93,9 +94,10 @@ FA__FN float FA__LOOP(__lowest)(FA__CPU_OP(vec) top, const FA__ELEMENT *z, int c
 typedef struct FA__LOOP(_near) {
     FA__CPU_OP(vec) scale, offsets, bases;
 } FA__LOOP(_near);
-/* A round of it: of two vectors of elements from z[i] on, or of what there is before z[count] if they are not `whole`, the exponentials, to to[i] and so on
- * if `keeps`, and added to run[] if `sums`; *top becomes what FA__LOOP(__highest)() or FA__LOOP(__lowest)() is given. As many elements, `ahead` bytes
- * further on, are prefetched. `bounded` and `rough`: exp2_shorts() of arch/cpu/vector.h. */
+/* A round of it: of two vectors of elements from z[i] on, or of what there is before z[count] if they are not
+ * `whole`, the exponentials, to to[i] and so on if `keeps`, and added to run[] if `sums`; *top becomes what
+ * FA__LOOP(__highest)() or FA__LOOP(__lowest)() is given. As many elements, `ahead` bytes further on, are
+ * prefetched. `bounded` and `rough`: exp2_shorts() of arch/cpu/vector.h. */
 FA__FN void FA__LOOP(__near_round)(FA__CPU_OP(vec) * run, FA__CPU_OP(vec) * top, float *to, const FA__ELEMENT *z, int i, int count, const int whole,
                                    const FA__LOOP(_near) * by, const size_t ahead, const int keeps, const int sums, const int bounded, const int rough) {
     enum { FA__FLOATS = FA__LOOP(_row_LANES), FA__STRIDE = 2 * FA__FLOATS, FA__SHOWS = FA__FLOATS == 16, FA__FUSED = FA__CPU_FUSED(FA__ISA) };
@@ -140,7 +142,8 @@ FA__FN int FA__LOOP(__near_as)(float *sum, float *to, const FA__ELEMENT *z, int 
     else if (FA__HALVES) top = FA__CPU_OP(splat)(-0.0f), top = (FA__CPU_OP(vec))((FA__CPU_OP(bits))top | 0x8000); /* the least of such words */
     if (at_once) FA__LOOP(_row__ask)((uintptr_t)z + at_once, count);
     *factor = FA__FUSED ? fa__exp2(-fmaf(base, scale_log2, -offset)) : 1.0f;
-    /* Runs, two rounds at a time: with a branch for each, and one that asks for the row's end, the ends of runs, which a processor did not foresee, cost 6 %. */
+    /* Runs, two rounds at a time: with a branch for each, and one that asks for the row's end, the ends of runs,
+     * which a processor did not foresee, cost 6 %. */
     for (; sums && i + FA__RUN <= count; all += run[0] + run[1], run[0] = run[1] = none)
         for (const int end = i + FA__RUN; i < end; i += 2 * FA__STRIDE) {
             FA__LOOP(__near_round)(run, &top, to, z, i, count, 1, &by, evenly, keeps, sums, bounded, rough);
@@ -175,7 +178,8 @@ FA__FN int FA__LOOP(__near)(float *sum, float *to, const FA__ELEMENT *z, int cou
     return FA__LOOP(__near_as)(sum, to, z, count, base, scale_log2, factor, ahead, keeps, sums, 0, rough);
 }
 #undef FA__NEAR_LOWEST
-/* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look for their largest. */
+/* Three pieces' lengths further on, two to four being alike: the rows that come next, and these in time for the look
+ * for their largest. */
 #define FA__NEAR_AHEAD (3 * FA__LOOP(_row_LENGTH) * sizeof(FA__ELEMENT))
 FA__FN_CALLED int FA__LOOP(_near_sum)(float *sum, const FA__ELEMENT *z, int count, float base, float scale_log2, float *far) {
     float factor;

@@ -1,8 +1,9 @@
-/* rows_primitives.h: the primitives that row functions are made of, for the variant FA__VARIANT of an instance. Takes parameters of
- * fa/row.h and fa/reduce.h, and four of its own. FA__DIRECTIONS: which row functions are needed (default: both). FA__EVEN: whether rows are
- * of whole vectors (FA_WHOLE 2), and a piece is one for each thread (default: 0; GPU). FA__ABREAST: how many of such rows a team has at a
- * time (default: 1). FA__ENDS: whether rows may begin and end anywhere although FA_WHOLE is 2, since row functions look after their ends themselves
- * (default: 0). FA__PACKED: defined if rows are short ones in shared memory (kernel/rows_gpu_packed.h). */
+/* rows_primitives.h: the primitives that row functions are made of, for the variant FA__VARIANT of an instance.
+ * Takes parameters of fa/row.h and fa/reduce.h, and four of its own. FA__DIRECTIONS: which row functions are needed
+ * (default: both). FA__EVEN: whether rows are of whole vectors (FA_WHOLE 2), and a piece is one for each thread
+ * (default: 0; GPU). FA__ABREAST: how many of such rows a team has at a time (default: 1). FA__ENDS: whether rows
+ * may begin and end anywhere although FA_WHOLE is 2, since row functions look after their ends themselves (default:
+ * 0). FA__PACKED: defined if rows are short ones in shared memory (kernel/rows_gpu_packed.h). */
 #if !defined(FA__EVEN)
 #define FA__EVEN 0
 #endif

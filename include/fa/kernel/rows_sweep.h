@@ -10,17 +10,19 @@
 
 /** @cond PRIVATE */
 /* A multiprocessor has room for 512 threads with 128 registers each. Of each tensor of a row of whole vectors of 16
- * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if enough threads
- * then have work (fa__sweep_pieces()), because their floats fit in registers between the two passes over them (98 to 100 % of a copy's
- * bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Rows of whole vectors that a block cannot hold
- * are shared by a cluster (77 to 99 %): two blocks of half the threads a multiprocessor, as long as a cluster may have so
- * many, since each waits for the others of its cluster in every row. Other long rows are cut into segments. */
+ * bytes, at least FA__SWEEP_EVEN_FROM, a thread has two vectors if there is one result, and if enough threads then
+ * have work (fa__sweep_pieces()), because their floats fit in registers between the two passes over them (98 to 100
+ * % of a copy's bandwidth on an H200, bf16), else four (94 to 97 %); of any other row one. Rows of whole vectors
+ * that a block cannot hold are shared by a cluster (77 to 99 %): two blocks of half the threads a multiprocessor, as
+ * long as a cluster may have so many, since each waits for the others of its cluster in every row. Other long rows
+ * are cut into segments. */
 #define FA__SWEEP_THREADS 512
 #define FA__SWEEP_FAST 2
 #define FA__SWEEP_EVEN 4
 #define FA__SWEEP_EVEN_FROM 3 /* of three to twelve vectors 1.3 to 2.5 times as fast as one vector a thread (2^28 elements of bf16), of one 0.63 */
 #define FA__SWEEP_LANE_BLOCK 256 /* threads of a block whose teams are within warps */
-/* A team has as many rows in shared memory as it takes to have so many bytes per multiprocessor in flight while one row is used. */
+/* A team has as many rows in shared memory as it takes to have so many bytes per multiprocessor in flight while one
+ * row is used. */
 #define FA__SWEEP_AHEAD (64 * 1024)
 #define FA__SWEEP_STAGES 4 /* at most */
 
@@ -79,16 +81,16 @@ static inline FA_UNUSED int fa__sweep_busy(int64_t row, int vectors) {
     const int teams = FA__SWEEP_THREADS / (r.threads * r.teams) * r.teams;
     return (int)(teams * row * 100 / (vectors * FA__SWEEP_THREADS));
 }
-/* The vectors of a row that a thread has. Two are 1.1 to 1.3 times as fast as four where they keep more threads busy and there are two sums or three tensors
- * (1,152, 1,280, 1,408 and 2,304 columns of bf16), and with three tensors 1.02 to 1.07 times where they keep as many busy; with two tensors and one sum 0.97
- * times in either case. */
+/* The vectors of a row that a thread has. Two are 1.1 to 1.3 times as fast as four where they keep more threads busy
+ * and there are two sums or three tensors (1,152, 1,280, 1,408 and 2,304 columns of bf16), and with three tensors
+ * 1.02 to 1.07 times where they keep as many busy; with two tensors and one sum 0.97 times in either case. */
 static inline FA_UNUSED int fa__sweep_pieces(const fa__rows *r, const fa__sums *s, int64_t row) {
     const int fast = fa__sweep_busy(row, FA__SWEEP_FAST), even = fa__sweep_busy(row, FA__SWEEP_EVEN);
     return fast >= 90 || (r->tensors > 2 && fast >= 70) || (s->count == 2 && 6 * fast > 7 * even) ? FA__SWEEP_FAST : FA__SWEEP_EVEN;
 }
-/* `plain`: there is one result, without dropout; `kernel`: the sweep of FA__SWEEP_EVEN vectors, the only one of clusters; `block_scratch` and
- * `cluster_scratch`: bytes of shared memory that it needs by itself and there, besides rows and weights; `any_scratch`: what a sweep of rows of any kind needs
- * besides rows. */
+/* `plain`: there is one result, without dropout; `kernel`: the sweep of FA__SWEEP_EVEN vectors, the only one of
+ * clusters; `block_scratch` and `cluster_scratch`: bytes of shared memory that it needs by itself and there, besides
+ * rows and weights; `any_scratch`: what a sweep of rows of any kind needs besides rows. */
 FA__CALLED fa_status fa__rows_sweep(fa__rows *r, fa__sums *s, const char *name, const void *kernel, int element_bytes,
                                     int plain, size_t block_scratch, size_t cluster_scratch, size_t any_scratch) {
     int device, most, all, processors;

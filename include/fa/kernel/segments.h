@@ -23,7 +23,8 @@ typedef struct fa__segment {
     int64_t row, first, cols;
 } fa__segment;
 
-/* Cuts rows into segments of at most `most` bytes, a multiple of 128, at multiples of 128 bytes; all but the last are equally long. */
+/* Cuts rows into segments of at most `most` bytes, a multiple of 128, at multiples of 128 bytes; all but the last
+ * are equally long. */
 static inline FA_UNUSED fa__segments fa__cut(fa__rows *r, int64_t rows, int64_t cols, int element_bytes, int aligned, int64_t most) {
     fa__segments s;
     const int64_t line = 128 / element_bytes;

@@ -11,9 +11,10 @@
 #include <fa/fa.h>
 
 /** @cond PRIVATE */
-/* Up to |x| = 0.6, tanh(x) = x (1 + c3 x^2 + c5 x^4), off by 7.9e-5 of it at most, and by less near 0 (minimax); tanh.approx,
- * which takes as long as an exponential, by 4.9e-4. So what an exponent gets from s, a product q.k, is s (first + third s^2 + fifth s^4).
- * (In this order, in which no pair of them is loaded at once that registers then hold together: at head dimension 64 none are left.) */
+/* Up to |x| = 0.6, tanh(x) = x (1 + c3 x^2 + c5 x^4), off by 7.9e-5 of it at most, and by less near 0 (minimax);
+ * tanh.approx, which takes as long as an exponential, by 4.9e-4. So what an exponent gets from s, a product q.k, is
+ * s (first + third s^2 + fifth s^4). (In this order, in which no pair of them is loaded at once that registers then
+ * hold together: at head dimension 64 none are left.) */
 typedef struct fa__cap_curve {
     int reach; /* the bits of the largest s^2 for which this holds, or -1: never. Of integers a GPU finds the largest of three at once. */
     float first, fifth, third;

@@ -1,4 +1,5 @@
-/* swiglu_rows.h: a segment of a row: y = activation(gate) up, and the gradients. Elements are independent of each other. */
+/* swiglu_rows.h: a segment of a row: y = activation(gate) up, and the gradients. Elements are independent of each
+ * other. */
 
 #if FA__LANES == 1 && FA__SECOND(FA__CAT(FA__VECTORS_, FA_ACTIVATION), 0, ~)
 #include <fa/kernel/swiglu_rows_cpu.h>

@@ -1,8 +1,8 @@
 /* swiglu_rows_cpu.h: swiglu_rows.h of fa_silu on the CPU, in vectors.
  *
- * A segment of halves is gone through twice, in the L1 cache: a core looks at a few dozen operations ahead, and finds more that do
- * not wait for each other where each number takes fewer: of bf16, 9 instead of 11 clocks for 8 numbers (Zen 3, AVX2). Floats, which take fewer in
- * any case, would take 1.2 times as long. */
+ * A segment of halves is gone through twice, in the L1 cache: a core looks at a few dozen operations ahead, and
+ * finds more that do not wait for each other where each number takes fewer: of bf16, 9 instead of 11 clocks for 8
+ * numbers (Zen 3, AVX2). Floats, which take fewer in any case, would take 1.2 times as long. */
 
 enum {
     FA__LOOP(_halves) = FA__IS_HALF,

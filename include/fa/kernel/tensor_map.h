@@ -15,7 +15,8 @@ typedef struct fa_tensor_map {
 } __attribute__((__aligned__(64))) fa_tensor_map;
 
 /** @cond PRIVATE */
-/* Whether a dimension of a map may have this stride, in 16-bit elements. The stride of a dimension of size 1 is ignored. */
+/* Whether a dimension of a map may have this stride, in 16-bit elements. The stride of a dimension of size 1 is
+ * ignored. */
 static inline FA_UNUSED int fa__mappable_stride(int64_t stride, int size) {
     return size <= 1 || (stride >= 0 && stride % 8 == 0 && stride < (int64_t)1 << 39);
 }
@@ -41,13 +42,14 @@ FA__CALLED fa_status fa__mappable(const char *name, fa_tensor tensor, int batch,
     return FA_OK;
 }
 
-/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for tiles of `tile_rows` rows by `tile_cols` columns, in boxes of 64 columns in
- * the 128-byte swizzle; elements of a box outside the tensor arrive as zeros. Where the last 64 columns are fewer, they have a map of their own, the
- * second one, or the first if there are no others: in shared memory, rows of a narrower box are 128 bytes apart, too, and what is between them stays as
- * it is (CUDA C++ Programming Guide, "Tensor Memory Access": the swizzle's width is what rows take). Promotion is how much the L2 cache is asked for at a time: with
- * 256 bytes, rows whose last 16 begin a unit of 32 are 0.94 to 0.99 times as fast, and others as fast (H200). The driver's function is found through the
- * runtime, and its enumerations are written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API,
- * cuTensorMapEncodeTiled). */
+/* The map of a (batch, heads, seqlen, cols) tensor in half precision, for tiles of `tile_rows` rows by `tile_cols`
+ * columns, in boxes of 64 columns in the 128-byte swizzle; elements of a box outside the tensor arrive as zeros.
+ * Where the last 64 columns are fewer, they have a map of their own, the second one, or the first if there are no
+ * others: in shared memory, rows of a narrower box are 128 bytes apart, too, and what is between them stays as it is
+ * (CUDA C++ Programming Guide, "Tensor Memory Access": the swizzle's width is what rows take). Promotion is how much
+ * the L2 cache is asked for at a time: with 256 bytes, rows whose last 16 begin a unit of 32 are 0.94 to 0.99 times
+ * as fast, and others as fast (H200). The driver's function is found through the runtime, and its enumerations are
+ * written out here, so that neither cuda.h nor libcuda is needed (CUDA driver API, cuTensorMapEncodeTiled). */
 FA__CALLED fa_status fa__tensor_map(const char *name, fa_tensor_map *map, int dtype, fa_tensor tensor,
                                                  int batch, int heads, int seqlen, int cols, int tile_rows, int tile_cols) {
     enum {

@@ -1,6 +1,7 @@
-/* user.h: the user's struct of an instance with FA_USER_ARGS, among the parameters `p` of its kernel, and what its hooks are
- * given. It is stored as bytes, so that C++ need not be able to construct it (it may have constant members, or default ones);
- * and under a name of ours, since inside the struct C++ would find members before the program's types. */
+/* user.h: the user's struct of an instance with FA_USER_ARGS, among the parameters `p` of its kernel, and what its
+ * hooks are given. It is stored as bytes, so that C++ need not be able to construct it (it may have constant
+ * members, or default ones); and under a name of ours, since inside the struct C++ would find members before the
+ * program's types. */
 #if defined(FA_USER_ARGS)
 #define FA__HAS_USER 1
 #if FA__IS_NO_TYPE(FA__NO_TYPE FA_USER_ARGS (), 0, ~)

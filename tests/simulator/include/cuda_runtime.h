@@ -1,5 +1,5 @@
-/* cuda_runtime.h of the simulator: what the library and its tests use of CUDA C++ and of the CUDA runtime, for a C++ compiler of the host.
- * It is found in place of the toolkit's; machine.cpp implements it. */
+/* cuda_runtime.h of the simulator: what the library and its tests use of CUDA C++ and of the CUDA runtime, for a C++
+ * compiler of the host. It is found in place of the toolkit's; machine.cpp implements it. */
 #ifndef SIMULATOR_CUDA_RUNTIME_H
 #define SIMULATOR_CUDA_RUNTIME_H
 

@@ -9,7 +9,8 @@
 #include <fa/arch/cpu/ops.h>
 #include <fa/arch/cpu/threads.h> /* syscall() */
 
-/* Whether the compiler and its assembler know it. clang checks assembly against the function's target, which it does not say with __AVX512F__. */
+/* Whether the compiler and its assembler know it. clang checks assembly against the function's target, which it does
+ * not say with __AVX512F__. */
 #if defined(__x86_64__) && defined(__linux__) && FA__CPU_BF16 && \
     ((!defined(__clang__) && __GNUC__ >= 11) || defined(__AMX_BF16__) || defined(__AMXBF16__) || \
      (defined(__clang__) && __clang_major__ >= 12 && !defined(__AVX512F__)))
@@ -20,8 +21,9 @@
 
 /** @cond PRIVATE */
 #if FA__CPU_AMX
-/* Whether the processor has AMX and the system lets this process use it. The system has to be asked once, since it then saves 8 KB more
- * when it switches threads (Linux, Documentation/arch/x86/xstate.rst). If FA_CPU_ISA asks for less, AMX is not used. */
+/* Whether the processor has AMX and the system lets this process use it. The system has to be asked once, since it
+ * then saves 8 KB more when it switches threads (Linux, Documentation/arch/x86/xstate.rst). If FA_CPU_ISA asks for
+ * less, AMX is not used. */
 static FA_UNUSED int fa__cpu_amx(void) {
     static int known = -1;
     enum { FA__ARCH_REQ_XCOMP_PERM = 0x1023, FA__XFEATURE_XTILE_DATA = 18, FA__AMX_BF16_BIT = 22, FA__AMX_TILE_BIT = 24 };
@@ -52,7 +54,8 @@ FA__CPU_INLINE(2) void fa_cpu_amx_end(void) { __asm__ volatile("tilerelease"); }
 #define FA__AMX_LOAD(t, from, stride) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) : "memory")
 #define FA__AMX_STORE(t, to, stride) __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) : "memory")
 #define FA__AMX_ZERO(t) __asm__ volatile("tilezero %%tmm" #t ::)
-/* c += a * b: c[i][j] of floats, a[i][k] of FA_BF16, and b[k / 2][j], pairs of k and k + 1, over 32 of k. Subnormal numbers are 0. */
+/* c += a * b: c[i][j] of floats, a[i][k] of FA_BF16, and b[k / 2][j], pairs of k and k + 1, over 32 of k. Subnormal
+ * numbers are 0. */
 #define FA__AMX_MULTIPLY(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 #endif
 /** @endcond */

@@ -52,8 +52,8 @@
 #define FA__ISA_NATIVE FA__ISA_BASE
 #endif
 
-/* The lowest instruction set that there is code for, and how its names begin. It is the one that the compiler was told to assume: a processor
- * without it could not run the rest of the program either. */
+/* The lowest instruction set that there is code for, and how its names begin. It is the one that the compiler was
+ * told to assume: a processor without it could not run the rest of the program either. */
 #if FA__ISA_NATIVE == FA__ISA_BASE
 #define FA__CPU_LEAST _cpu_base
 #elif FA__ISA_NATIVE == FA__ISA_AVX2
@@ -74,8 +74,8 @@
 #endif
 
 #if defined(__x86_64__)
-/* The most that FA_CPU_ISA in the environment allows: base, avx2, or avx512, without AMX. More than all of these if it says nothing. The
- * tests reach all instruction sets by it. */
+/* The most that FA_CPU_ISA in the environment allows: base, avx2, or avx512, without AMX. More than all of these if
+ * it says nothing. The tests reach all instruction sets by it. */
 static FA_UNUSED int fa__cpu_isa_allowed(void) {
     static const char *const names[] = {"base", "avx2", "avx512"}; /* FA__ISA_BASE and so on */
     const char *asked = getenv("FA_CPU_ISA");
@@ -85,7 +85,8 @@ static FA_UNUSED int fa__cpu_isa_allowed(void) {
 }
 #endif
 
-/* The instruction set to use: the best that the processor and the system offer and FA_CPU_ISA allows, of those that there is code for. */
+/* The instruction set to use: the best that the processor and the system offer and FA_CPU_ISA allows, of those that
+ * there is code for. */
 static FA_UNUSED int fa__cpu_isa(void) {
     int isa = FA__ISA_BASE;
 #if defined(__x86_64__)

@@ -58,8 +58,9 @@ FA__FN void FA__MMA(_pack)(FA__MMA(_a) * a, const float *acc) { a->x = acc; }
 #define FA__STEP(k) \
     { FA__EACH_ROW(FA__LOAD_A, k) FA__EACH_COLUMN_OF(FA__COLUMN, k) }
 
-/* A panel of `vectors` vectors of rows by `columns` columns, which are compile-time constants, over `steps` of K: C +=
- * A * B, or C = A * B. C is added in the end, not in the beginning: a long sum of tiles then has as few roundings as tiles. */
+/* A panel of `vectors` vectors of rows by `columns` columns, which are compile-time constants, over `steps` of K: C
+ * += A * B, or C = A * B. C is added in the end, not in the beginning: a long sum of tiles then has as few roundings
+ * as tiles. */
 FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vectors, int columns, int steps,
                              int accumulate) {
     enum {
@@ -79,8 +80,8 @@ FA__FN void FA__MMA(__panel)(float *c, const float *a, const float *b, int vecto
     }
 }
 
-/* `rows` by `cols` of C, or a few more, by `depth` of K, a multiple of 2. K goes in chunks whose panel of A (32 KB with AVX-512) stays in the
- * first-level cache for all columns. */
+/* `rows` by `cols` of C, or a few more, by `depth` of K, a multiple of 2. K goes in chunks whose panel of A (32 KB
+ * with AVX-512) stays in the first-level cache for all columns. */
 FA__FN void FA__MMA(__panels)(float *c, const float *a, const float *b, int accumulate, int rows, int cols, int depth) {
     enum {
         FA__FLOATS = FA__CPU_LANES(FA__ISA),
@@ -114,8 +115,8 @@ typedef FA__MMA(_a) FA__MMA(__operand);
 typedef void FA__MMA(__operand);
 #define FA__OPERAND_DATA(a) ((const FA__OPERANDS *)(a))
 #endif
-/* The first `rows` rows of C += A * B, of which A's columns and B's rows from `depth` on are 0; and the first `rows` rows and `cols` columns of C = A * B. Other
- * rows and columns of C are not to be used. */
+/* The first `rows` rows of C += A * B, of which A's columns and B's rows from `depth` on are 0; and the first `rows`
+ * rows and `cols` columns of C = A * B. Other rows and columns of C are not to be used. */
 FA__FN void FA__MMA(__mma_of)(FA__MMA(_acc) * acc, const FA__MMA(__operand) * a, const void *b_tile, int rows, int depth) {
     FA__MMA(__panels)(acc->x, FA__OPERAND_DATA(a), (const FA__OPERANDS *)b_tile, 1, rows, FA__MMA(_COLS), (depth + 1) & ~1);
 }

@@ -1,5 +1,6 @@
-/* mma_amx.h: the part of cpu/mma.h for FA_BF16 in attention where there is AMX (amx.h): C[col * FA_M + row] as elsewhere on a CPU, so
- * that its tiles, of 16 columns by 16 rows, are those of a product of B's columns (left) and A's rows (right; tile_amx.h).
+/* mma_amx.h: the part of cpu/mma.h for FA_BF16 in attention where there is AMX (amx.h): C[col * FA_M + row] as
+ * elsewhere on a CPU, so that its tiles, of 16 columns by 16 rows, are those of a product of B's columns (left) and
+ * A's rows (right; tile_amx.h).
  *
  * Two by two tiles of C share what is loaded of A and B: four loads for four products. */
 enum {

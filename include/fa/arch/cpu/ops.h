@@ -54,16 +54,17 @@ FA_HOOK void fa_cpu_barrier(void) {}
 FA_HOOK void fa_cpu_copy_commit(void) {}
 FA_HOOK void fa_cpu_copy_wait(int pending) { (void)pending; }
 
-/* A call of memcpy(), for this many floats or more, whose length is hidden from the compiler: where gcc knows a length to be a few KB at most,
- * it replaces the call by "rep movs", which takes long to start. */
+/* A call of memcpy(), for this many floats or more, whose length is hidden from the compiler: where gcc knows a
+ * length to be a few KB at most, it replaces the call by "rep movs", which takes long to start. */
 #define FA__CPU_COPIED 512
 static inline FA_UNUSED void fa_cpu_copy(void *to, const void *from, size_t bytes) {
     __asm__("" : "+r"(bytes));
     memcpy(to, from, bytes);
 }
 
-/* Additions to a sum one after the other, or a few more: what they give is added to what others gave. An addition loses up to half a unit in the last
- * place of the sum, and where the first terms are by far the largest, this may be all of what it adds, every time. */
+/* Additions to a sum one after the other, or a few more: what they give is added to what others gave. An addition
+ * loses up to half a unit in the last place of the sum, and where the first terms are by far the largest, this may
+ * be all of what it adds, every time. */
 #define FA__CPU_RUN 16
 
 /* Where x / (1 + exp(-x)) is as good as 0. */

@@ -1,5 +1,5 @@
-/* ops_avx.h: the part of cpu/ops.h that AVX2 and AVX-512 have under the same names, for vectors of the set FA__ISA. FA__REGISTER is the
- * constraint of those in assembly. */
+/* ops_avx.h: the part of cpu/ops.h that AVX2 and AVX-512 have under the same names, for vectors of the set FA__ISA.
+ * FA__REGISTER is the constraint of those in assembly. */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(fma)(FA__CPU_OP(vec) a, FA__CPU_OP(vec) b, FA__CPU_OP(vec) c) {
     __asm__("vfmadd231ps %2, %1, %0" : "+" FA__REGISTER(c) : FA__REGISTER(a), FA__REGISTER(b));
     return c;

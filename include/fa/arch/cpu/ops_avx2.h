@@ -46,8 +46,8 @@ FA__CPU_INLINE(1) void fa_cpu_put_f16_1(fa_f16 *to, fa_cpu_vec_1 a, fa_cpu_vec_1
         memcpy(to, &low, 16), memcpy(to + 8, &high, 16);
     }
 }
-/* As fa_bf16_from_float() has it, in the upper halves of words: 0x8000, half of a unit, is added, or 0x7FFF if the upper half is even, so
- * that ties become even; NaN becomes quiet. */
+/* As fa_bf16_from_float() has it, in the upper halves of words: 0x8000, half of a unit, is added, or 0x7FFF if the
+ * upper half is even, so that ties become even; NaN becomes quiet. */
 FA__CPU_INLINE(1) fa_cpu_bits_1 fa_cpu_round_number_bf16_1(fa_cpu_vec_1 v) {
     typedef uint32_t words __attribute__((__vector_size__(sizeof(fa_cpu_vec_1)))); /* whose sums may wrap around: those of NaN, which are dropped */
     const words u = (words)v;
@@ -78,8 +78,8 @@ FA__CPU_INLINE(1) void fa_cpu_put_bf16_1(fa_bf16 *to, fa_cpu_vec_1 a, fa_cpu_vec
     __asm__("vpsrld $16, %0, %0\n\tvpsrld $16, %1, %1\n\tvpackusdw %1, %0, %0\n\tvpermq $0xD8, %0, %0" : "+x"(low), "+x"(high));
     fa_cpu_put_words_1(to, low, streamed);
 }
-/* Of elements at even places, and at odd ones: what is rounded lies where it belongs, in the upper halves of words, so that a shift and a
- * choice are left. */
+/* Of elements at even places, and at odd ones: what is rounded lies where it belongs, in the upper halves of words,
+ * so that a shift and a choice are left. */
 FA__CPU_INLINE(1) void fa_cpu_put_bf16_pair_1(fa_bf16 *to, fa_cpu_vec_1 even, fa_cpu_vec_1 odd, int streamed) {
     fa_cpu_bits_1 low, high;
     fa_cpu_round_two_bf16_1(&low, &high, even, odd);

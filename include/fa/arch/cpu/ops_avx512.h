@@ -1,4 +1,5 @@
-/* ops_avx512.h: the part of cpu/ops.h for AVX-512 (F, BW, VL, DQ): vectors of 64 bytes. Rounds to FA_BF16 by AVX512-BF16 where there is that, too. */
+/* ops_avx512.h: the part of cpu/ops.h for AVX-512 (F, BW, VL, DQ): vectors of 64 bytes. Rounds to FA_BF16 by
+ * AVX512-BF16 where there is that, too. */
 typedef float fa_cpu_vec_2 __attribute__((__vector_size__(64), __may_alias__));
 typedef float fa_cpu_any_2 __attribute__((__vector_size__(64), __may_alias__, __aligned__(4)));
 typedef float fa__halves_2 __attribute__((__vector_size__(64), __may_alias__, __aligned__(2))); /* two halves where a float would be */
@@ -108,7 +109,8 @@ FA__CPU_INLINE(2) void fa_cpu_put_bf16_2(fa_bf16 *to, fa_cpu_vec_2 a, fa_cpu_vec
     else memcpy(to, &low, 64);
 }
 #if FA__CPU_BF16
-/* Words of two: those of a, and in the upper halves those of b; subnormal numbers become 0. For processors of which fa__cpu_rounds_bf16() says yes. */
+/* Words of two: those of a, and in the upper halves those of b; subnormal numbers become 0. For processors of which
+ * fa__cpu_rounds_bf16() says yes. */
 FA__CPU_INLINE(2) fa_cpu_vec_2 fa_cpu_pairs_bf16_2(fa_cpu_vec_2 a, fa_cpu_vec_2 b) {
     static const uint16_t in_turn[32] __attribute__((__aligned__(64))) = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};

@@ -1,4 +1,5 @@
-/* ops_base.h: the part of cpu/ops.h for vectors of 16 bytes, which every target of the compiler has, or the compiler emulates. */
+/* ops_base.h: the part of cpu/ops.h for vectors of 16 bytes, which every target of the compiler has, or the compiler
+ * emulates. */
 typedef float fa_cpu_vec_0 __attribute__((__vector_size__(16), __may_alias__));
 typedef float fa_cpu_any_0 __attribute__((__vector_size__(16), __may_alias__, __aligned__(4)));
 typedef int32_t fa_cpu_bits_0 __attribute__((__vector_size__(16)));

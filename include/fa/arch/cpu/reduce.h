@@ -1,4 +1,5 @@
-/* cpu/reduce.h: a core has the whole row: reductions of an array in vectors, in several chains that hide their latency. */
+/* cpu/reduce.h: a core has the whole row: reductions of an array in vectors, in several chains that hide their
+ * latency. */
 
 typedef struct FA__RED(_shared) {
     char none;
@@ -11,13 +12,13 @@ FA__FN fa_team FA__RED(_team)(int threads) {
 }
 FA__FN fa_team FA__RED(_cluster)(int blocks) { return FA__RED(_team)(blocks); }
 
-/* What the sums of a row's pieces are added in, and the factor that makes a sum relative to a base that is higher by -`down`: pieces may be so many
- * that what rounding loses of a float with each of them is a lot together. */
+/* What the sums of a row's pieces are added in, and the factor that makes a sum relative to a base that is higher by
+ * -`down`: pieces may be so many that what rounding loses of a float with each of them is a lot together. */
 typedef double FA__RED(__total);
 FA__FN double FA__RED(__rebased)(float down, float scale_log2) { return down == 0.0f ? 1.0 : exp2((double)down * (double)scale_log2); }
 
-/* Four vectors at a time, what is left one at a time: NEXT(chain, i) takes in the vector at i, FOLD joins two chains. After a run they are joined to
- * `all`. */
+/* Four vectors at a time, what is left one at a time: NEXT(chain, i) takes in the vector at i, FOLD joins two
+ * chains. After a run they are joined to `all`. */
 #define FA__REDUCE_ROUND(NEXT) NEXT(c0, i) NEXT(c1, i + FA__FLOATS) NEXT(c2, i + 2 * FA__FLOATS) NEXT(c3, i + 3 * FA__FLOATS)
 #define FA__REDUCE_JOIN(FOLD) FOLD(c0, c1) FOLD(c2, c3) FOLD(c0, c2) FOLD(all, c0)
 #define FA__REDUCE(FIRST, NEXT, FOLD)                                                                            \
@@ -37,7 +38,8 @@ FA__FN double FA__RED(__rebased)(float down, float scale_log2) { return down == 
 #define FA__MAX_FOLD(a, b) a = FA__CPU_OP(max)(a, b);
 #define FA__SUM_FOLD(a, b) a += b;
 
-/* The elements of a vector, halves joined with halves: of 16 bytes at a time as long as there are some, since a loop over elements is a loop. */
+/* The elements of a vector, halves joined with halves: of 16 bytes at a time as long as there are some, since a loop
+ * over elements is a loop. */
 FA__FN float FA__RED(__join)(FA__CPU_OP(vec) v, const int largest) {
     fa_cpu_vec_0 part[FA__CPU_LANES(FA__ISA) / 4];
     memcpy(part, &v, sizeof part);

@@ -1,6 +1,8 @@
-/* cpu/row.h: rows on the CPU: a piece is an array of floats in the first-level cache, and what is held stays in memory. */
+/* cpu/row.h: rows on the CPU: a piece is an array of floats in the first-level cache, and what is held stays in
+ * memory. */
 
-/* Two bf16 in a word of 32 bits are widened where they are, by an operation each, and rounded there; in their order they take twice as many. */
+/* Two bf16 in a word of 32 bits are widened where they are, by an operation each, and rounded there; in their order
+ * they take twice as many. */
 #if FA_DTYPE == FA_BF16 && defined(FA__ISA_AVX2) && FA__ISA == FA__ISA_AVX2
 #define FA__ROW_SPLIT 1
 #else

@@ -1,8 +1,9 @@
 /* cpu/row_dropout.h: dropout of a piece, the words of many counters at a time (fa/philox.h). Included by cpu/row.h. */
 #define FA__DROPS
 
-/* The words of `counters` counters from number `counter` on, in their order, and of some more. A counter's four words are the lower halves of words of
- * 64 bits, as products want them; the upper halves may hold anything until the end. */
+/* The words of `counters` counters from number `counter` on, in their order, and of some more. A counter's four
+ * words are the lower halves of words of 64 bits, as products want them; the upper halves may hold anything until
+ * the end. */
 typedef uint64_t FA__ROW(__wide_words) __attribute__((__vector_size__(4 * FA__CPU_LANES(FA__ISA))));
 enum {
     FA__ROW(__COUNTERS) = FA__CPU_LANES(FA__ISA) / 2, /* of a vector */
@@ -53,7 +54,8 @@ FA__FN_CALLED void FA__ROW(__draw_words)(uint32_t *words, int counters, uint64_t
         }
     }
 }
-/* Drops of `count` elements of a piece, a multiple of 16, of which the first is number `element`, and scales the others. */
+/* Drops of `count` elements of a piece, a multiple of 16, of which the first is number `element`, and scales the
+ * others. */
 FA__FN_CALLED void FA__ROW(__drop)(float *x, int count, uint64_t element, const fa_dropout *dropout) {
     uint32_t words[(int)FA__ROW(_LENGTH) + 4 + (int)FA__ROW(__DRAWN)];
     const int sign = INT32_MIN, shift = (int)(element % 4); /* words before the first one's */

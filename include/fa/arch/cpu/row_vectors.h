@@ -1,12 +1,14 @@
-/* cpu/row_vectors.h: elements of a row from memory into vectors of floats and back, for what is computed in registers: by vectors, and by
- * blocks of them, in their order or in the one that costs least. Included by cpu/row.h. */
+/* cpu/row_vectors.h: elements of a row from memory into vectors of floats and back, for what is computed in
+ * registers: by vectors, and by blocks of them, in their order or in the one that costs least. Included by
+ * cpu/row.h. */
 
 /* A copy of `real` elements of `count`, and `fill` behind. */
 FA__FN_CALLED const FA__ELEMENT *FA__ROW(__rest)(FA__ELEMENT *rest, const FA__ELEMENT *from, int real, int count, FA__ELEMENT fill) {
     for (int i = 0; i < count; i++) rest[i] = i < real ? from[i] : fill;
     return rest;
 }
-/* `count` elements from number `begin` on: where they are, or, if there are `real` before those are done, in `rest`, with `fill` behind. */
+/* `count` elements from number `begin` on: where they are, or, if there are `real` before those are done, in `rest`,
+ * with `fill` behind. */
 FA__FN const FA__ELEMENT *FA__ROW(__some)(FA__ELEMENT *rest, const FA__ELEMENT *from, int begin, int real, const int count, FA__ELEMENT fill) {
     if (__builtin_expect(begin + count <= real, 1)) return from + begin;
     return FA__ROW(__rest)(rest, from + begin, real - begin, count, fill);
@@ -43,7 +45,8 @@ FA__FN void FA__ROW(__pair)(FA__CPU_OP(vec) * a, FA__CPU_OP(vec) * b, const FA__
     FA__ROW(__two)(a, b, from);
 #endif
 }
-/* x with so few bits, about as many as an element has, that differences of elements and this, and sums of these, are hardly rounded. */
+/* x with so few bits, about as many as an element has, that differences of elements and this, and sums of these, are
+ * hardly rounded. */
 FA__FN float FA__ROW(__coarse)(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -99,7 +102,8 @@ FA__ROW_FN void FA__ROW(__put)(FA__ELEMENT *to, const FA__CPU_OP(vec) * v, int s
 #endif
 }
 #undef FA__ROW_FN
-/* A block in the order in which it is widened and rounded by the fewest operations, for what does not ask which element is which. */
+/* A block in the order in which it is widened and rounded by the fewest operations, for what does not ask which
+ * element is which. */
 FA__FN void FA__ROW(__bring)(FA__CPU_OP(vec) * v, const FA__ELEMENT *from) {
     if (FA__ROW(_SPLIT)) FA__ROW(__shuffled)(v, from);
     else FA__ROW(__block)(v, from);
@@ -118,7 +122,8 @@ FA__FN int FA__ROW(__order)(int i) {
     const int at = i % (2 * FA__ROW(_LANES));
     return FA__ROW(_SPLIT) ? i - at + at % 2 * FA__ROW(_LANES) + at / 2 : i;
 }
-/* Floats for `real` columns in that order, up to a whole block: in to[], if they are not `from` already, which has a whole number of units. */
+/* Floats for `real` columns in that order, up to a whole block: in to[], if they are not `from` already, which has a
+ * whole number of units. */
 FA__FN_CALLED const float *FA__ROW(__arranged)(float *to, const float *from, int real) {
 #if FA__ROW_SPLIT
     enum { FA__FLOATS = FA__ROW(_LANES) };
@@ -138,8 +143,8 @@ FA__FN_CALLED const float *FA__ROW(__arranged)(float *to, const float *from, int
 FA__FN const FA__ELEMENT *FA__ROW(__block_of)(FA__ELEMENT *rest, const FA__ELEMENT *row, int i, int cols) {
     return FA__ROW(__some)(rest, row, i, cols, FA__ROW(_BLOCK), (FA__ELEMENT)0);
 }
-/* Results in the first-level cache to where they belong: by pieces, since memory takes a few KB of one matrix after another sooner than
- * lines of several by turns. */
+/* Results in the first-level cache to where they belong: by pieces, since memory takes a few KB of one matrix after
+ * another sooner than lines of several by turns. */
 FA__FN_CALLED void FA__ROW(__deliver)(FA__ELEMENT *to, const FA__ELEMENT *from, int n, int streamed) {
     const int line = 64 / (int)sizeof(FA__ELEMENT);
     int i = 0;

@@ -89,8 +89,8 @@ static inline FA_UNUSED void fa__job_run(fa__job *job) {
     int cancel; /* the other threads use what is on this one's stack */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 #endif
-    /* The default stack need not hold the tiles: it may be small (128 KB with musl), and what the program has for each thread takes most of it, or
-     * all, with glibc. So theirs is as much larger. */
+    /* The default stack need not hold the tiles: it may be small (128 KB with musl), and what the program has for
+     * each thread takes most of it, or all, with glibc. So theirs is as much larger. */
     size_t least = (job->stack_bytes + (2 << 20)) / 65536 * 65536, usual = 0;
     if (with_attributes) {
         if (pthread_attr_getstacksize(&attributes, &usual) != 0) usual = 0;

@@ -18,7 +18,8 @@ typedef struct FA__TILE(_tile) {
     uint32_t x[FA__TILE(_PAIRS) * FA__TILE(_LINES)] __attribute__((__aligned__(64)));
 } FA__TILE(_tile);
 
-/* A row of the source, `bytes` of them, and zeros up to `most`, a multiple of 32. (Of memcpy() gcc makes "rep movs", which takes long to start.) */
+/* A row of the source, `bytes` of them, and zeros up to `most`, a multiple of 32. (Of memcpy() gcc makes "rep movs",
+ * which takes long to start.) */
 FA__FN void FA__TILE(__fetch)(void *to, const void *from, int bytes, const int most) {
     if (bytes == most)
         for (int i = 0; i < most; i += 32) *(fa_cpu_any_1 *)((char *)to + i) = *(const fa_cpu_any_1 *)((const char *)from + i);

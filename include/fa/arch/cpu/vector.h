@@ -1,9 +1,10 @@
-/* cpu/vector.h: exponentials, transposition, and what the softmax does to a column of scores, in vectors of the set FA__ISA.
- * cpu/ops.h includes it once for each. Of scalar code for these, compilers make vectors only where they happen to keep
- * its selections free of branches. */
+/* cpu/vector.h: exponentials, transposition, and what the softmax does to a column of scores, in vectors of the set
+ * FA__ISA. cpu/ops.h includes it once for each. Of scalar code for these, compilers make vectors only where they
+ * happen to keep its selections free of branches. */
 
 #if !defined(FA__ISA_AVX512) || FA__ISA != FA__ISA_AVX512
-/* 2^(f + 1) for |f| <= 1/2: the polynomial of fa__exp2_cpu(), or one of `fewer` terms less, one or two (minimax in relative error, 9.2e-8, 2.6e-6). */
+/* 2^(f + 1) for |f| <= 1/2: the polynomial of fa__exp2_cpu(), or one of `fewer` terms less, one or two (minimax in
+ * relative error, 9.2e-8, 2.6e-6). */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_series)(FA__CPU_OP(vec) f, const int fewer) {
     FA__CPU_OP(vec) p = FA__CPU_OP(splat)(2.0f * (fewer == 2 ? 9.57010191e-3f : fewer ? 1.32646716e-3f : FA__EXP2_FIRST));
 #define FA__TERM(coefficient) p = FA__CPU_OP(horner)(p, f, FA__CPU_OP(splat)(2.0f * coefficient));
@@ -29,8 +30,8 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_by)(FA__CPU_OP(vec) x, c
 }
 #endif
 
-/* 2^x as fa__exp2_cpu() has it. AVX-512 has two thirds as many operations: f = x - floor(x), the polynomial is minimax in relative
- * error (2.1e-9) for 0 <= f < 1, and the largest error 0.89 units in the last place. */
+/* 2^x as fa__exp2_cpu() has it. AVX-512 has two thirds as many operations: f = x - floor(x), the polynomial is
+ * minimax in relative error (2.1e-9) for 0 <= f < 1, and the largest error 0.89 units in the last place. */
 FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     fa_cpu_vec_2 f = fa_cpu_fraction_2(x), p = fa_cpu_splat_2(2.15672568e-4f);
@@ -45,10 +46,12 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2)(FA__CPU_OP(vec) x) {
 #endif
 }
 
-/* The same of `count` vectors, at most four, with one operation less, for sums and for what is rounded in the end: the polynomial's error is 8.3e-8 in AVX-512,
- * and that of the result 1.9 units in the last place at most. rough: with one more operation less, for what is nothing but rounded to half types: the error
- * is 2.7e-6, a hundredth of what rounding to FA_F16 may lose. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). There they go side by side
- * from step to step: a core looks a few dozen operations ahead, and has more of them that do not wait for each other. */
+/* The same of `count` vectors, at most four, with one operation less, for sums and for what is rounded in the end:
+ * the polynomial's error is 8.3e-8 in AVX-512, and that of the result 1.9 units in the last place at most. rough:
+ * with one more operation less, for what is nothing but rounded to half types: the error is 2.7e-6, a hundredth of
+ * what rounding to FA_F16 may lose. bounded: every x is -infinity or not below FA__EXP2_LOWEST (AVX-512). There they
+ * go side by side from step to step: a core looks a few dozen operations ahead, and has more of them that do not
+ * wait for each other. */
 FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_shorts)(FA__CPU_OP(vec) * x, const int count, const int bounded, const int rough) {
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
     fa_cpu_vec_2 f[4], p[4];
@@ -72,9 +75,9 @@ FA__CPU_INLINE(FA__ISA) FA__CPU_OP(vec) FA__CPU_OP(exp2_short)(FA__CPU_OP(vec) x
     return x;
 }
 
-/* x = 1 / (1 + exp(-x)) of `count` vectors, at most four, of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) / 7) 1e-7 of itself with AVX2, elsewhere
- * (2 + 3 abs(x) / 4) 1e-7. Above -FA__SIGMOID_LOWEST the exponential is that of FA__SIGMOID_LOWEST
- * instead of -x (but for AVX-512): the result is 1 in any case. NaN stays NaN. */
+/* x = 1 / (1 + exp(-x)) of `count` vectors, at most four, of what is not below FA__SIGMOID_LOWEST, to (2 + abs(x) /
+ * 7) 1e-7 of itself with AVX2, elsewhere (2 + 3 abs(x) / 4) 1e-7. Above -FA__SIGMOID_LOWEST the exponential is that
+ * of FA__SIGMOID_LOWEST instead of -x (but for AVX-512): the result is 1 in any case. NaN stays NaN. */
 FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(sigmoids)(FA__CPU_OP(vec) * x, const int count) {
     FA__IN_ORDER
 #if defined(FA__ISA_AVX512) && FA__ISA == FA__ISA_AVX512
@@ -118,7 +121,8 @@ FA__CPU_INLINE(FA__ISA) void FA__CPU_OP(exp2_rows)(float *x, int n) {
     for (; i < n; i++) x[i] = fa__exp2_cpu(x[i]);
 }
 
-/* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i]. shorter: by exp2_short(), for half types */
+/* s[i] = 2^(s[i] * scale + offset[i]), or wide: 2^((s[i] + offset[i]) * scale); sum[i] += s[i]. shorter: by
+ * exp2_short(), for half types */
 FA__CPU_INLINE(FA__ISA)
 void FA__CPU_OP(weights)(float *s, float *sum, float scale, const float *offset, int n, const int wide, const int shorter) {
     enum { FA__FLOATS = FA__CPU_LANES(FA__ISA) };

@@ -4,7 +4,8 @@
 
 #include <fa/arch/sm80/ops.h>
 /** @cond PRIVATE */
-/* How many of the 16 bytes from `at` on, which begins inside `bytes`, are inside. (Of a constant the compiler would not see that nothing is left over.) */
+/* How many of the 16 bytes from `at` on, which begins inside `bytes`, are inside. (Of a constant the compiler would
+ * not see that nothing is left over.) */
 FA__DEVICE int fa__bytes_inside(int at, int bytes) { return bytes % 16 == 0 || bytes - at > 16 ? 16 : bytes - at; }
 /* The first `bytes` of 16, one element after the other if that is not all. */
 FA__DEVICE void fa__store_bytes(void *to, const uint4 *from, int bytes, int element_bytes) {

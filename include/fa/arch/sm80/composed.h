@@ -24,8 +24,8 @@ FA__DEVICE void fa_sm80_unpack_if(float *low, float *high, uint32_t word, int co
     }
 }
 
-/* Floats as pairs of FA_F16 numbers (tile_pairs.h), in units of a power of two of which the largest is 2^14 or more, but less
- * than twice that. */
+/* Floats as pairs of FA_F16 numbers (tile_pairs.h), in units of a power of two of which the largest is 2^14 or more,
+ * but less than twice that. */
 #define FA__SM80_PAIR_LEAST 1.17549435e-38f /* the smallest unit, 2^-126 */
 /* The size of a finite number, which orders them; a smaller one for NaN and infinities. */
 FA__DEVICE uint32_t fa_sm80_size(float x) { return (fa__bits(x) << 1) + 0x01000000u; }
@@ -56,7 +56,8 @@ FA__DEVICE void fa_sm80_shift(uint32_t *to, const uint32_t *from, int bytes) {
     for (int i = 0; i < 4; i++) to[i] = fa_sm80_shift_words(word[i], word[i + 1], (unsigned)bytes % 4u * 8u);
 }
 
-/* The largest value, the sum, or the largest size, among `owners` neighbouring lanes, which the compiler need not know. */
+/* The largest value, the sum, or the largest size, among `owners` neighbouring lanes, which the compiler need not
+ * know. */
 FA__DEVICE float fa_sm80_row_max(float x, int owners) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2)

@@ -11,8 +11,8 @@
     (((cols) + FA__SM80_STEP(element_bytes) - 1) / FA__SM80_STEP(element_bytes) * FA__SM80_STEP(element_bytes))
 #define FA__SM80_UNITS(cols, element_bytes) (FA__SM80_PADDED(cols, element_bytes) * (element_bytes) / 16)
 #define FA__SM80_PITCH(cols, element_bytes) ((FA__SM80_UNITS(cols, element_bytes) | 1) * 16) /* bytes */
-/* With FA__PERMUTED_KEYS, where a row goes, and which one a place has, 32 rows at a time: a product leaves lane i of 4 the columns 8 b + 2 i + e, e 0 or 1,
- * of its blocks b; these are the rows 8 i + 2 b + e, eight neighbours. */
+/* With FA__PERMUTED_KEYS, where a row goes, and which one a place has, 32 rows at a time: a product leaves lane i of
+ * 4 the columns 8 b + 2 i + e, e 0 or 1, of its blocks b; these are the rows 8 i + 2 b + e, eight neighbours. */
 #define FA__SM80_PERMUTED(row) (((row) & ~30) | ((row) & 6) << 2 | ((row) & 24) >> 2)
 /** @endcond */
 #endif

@@ -20,13 +20,14 @@ FA_HOOK float fa__min_or_nan(float a, float b) {
 FA_HOOK uint32_t fa__high(uint32_t a, uint32_t b) { return __umulhi(a, b); }
 FA_HOOK uint64_t fa__high64(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 
-/* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write memory. */
+/* Loads of what does not change during a kernel, through the read-only cache: they may leave loops that write
+ * memory. */
 FA_HOOK float fa__load_float(const float *from) { return __ldg(from); }
 FA_HOOK int fa__load_int(const int *from) { return __ldg(from); }
 FA_HOOK uint16_t fa__load_half(const uint16_t *from) { return __ldg(from); }
-/* Element i of an array if it is there, else `missing`, without a branch. Ints may be the same for many
- * scores. A predicated load, which is an asm statement, would be repeated for each of them; so theirs is a plain load, from an address that is
- * safe to read. Halves are those of a bias, another one for each score. */
+/* Element i of an array if it is there, else `missing`, without a branch. Ints may be the same for many scores. A
+ * predicated load, which is an asm statement, would be repeated for each of them; so theirs is a plain load, from an
+ * address that is safe to read. Halves are those of a bias, another one for each score. */
 FA_HOOK int fa__load_int_if(int there, const int *from, int i, int missing, const void *safe) {
     int x = __ldg((there ? from : (const int *)safe) + (there ? i : 0));
     return there ? x : missing;

@@ -35,8 +35,8 @@ typedef struct FA__MMA(_acc) {
 
 FA__FN int FA__MMA(_row)(int thread, int r) { return thread / 32 * (16 * FA__MMA(_BLOCKS)) + r / 2 * 16 + r % 2 * 8 + thread % 32 / 4; }
 
-/* The addresses that a lane gives to ldmatrix: for A, of the four 8 x 8 matrices of 16 rows, the upper ones first; for B in the order b0, b1 of
- * the left block of columns, then of the right one. */
+/* The addresses that a lane gives to ldmatrix: for A, of the four 8 x 8 matrices of 16 rows, the upper ones first;
+ * for B in the order b0, b1 of the left block of columns, then of the right one. */
 FA__FN uint32_t FA__MMA(_a_address)(const void *a_tile, int thread) {
     int lane = thread % 32, first_row = thread / 32 * (16 * FA__MMA(_BLOCKS));
     return fa_sm80_shared_address(a_tile) + (uint32_t)((first_row + lane % 16) * FA__MMA(_A_PITCH) + lane / 16 * 16);
@@ -48,8 +48,8 @@ FA__FN uint32_t FA__MMA(_b_address)(const void *b_tile, int thread) {
     return b + (uint32_t)((row + upper * 8) * FA__MMA(_B_PITCH) + right * 16);
 }
 
-/* A thread's columns are col(thread, 0) + col_offset(c), offsets known to the compiler: runs of two neighbours, or of eight where the rows of B are in another
- * order (layout.h). Pairs of V and tf32 have others. */
+/* A thread's columns are col(thread, 0) + col_offset(c), offsets known to the compiler: runs of two neighbours, or
+ * of eight where the rows of B are in another order (layout.h). Pairs of V and tf32 have others. */
 #if defined(FA__PAIRED) ? FA_B == FA_OPERAND_B : FA__IS_HALF
 #if defined(FA__PERMUTED_KEYS)
 enum { FA__MMA(_RUN) = 8 };

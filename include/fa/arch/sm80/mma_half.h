@@ -73,9 +73,10 @@ FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const void *a_tile, const v
 }
 #endif
 
-/* C += A B with a K of eight, in FA_BF16 whatever FA_DTYPE is. In memory B has a row of these eight, 16 bytes, for each of its FA_N columns,
- * and room for a multiple of 32 rows. Of A a thread has a word for each of its rows, with columns thread % 4 * 2 and the next:
- * NAME_load_eight() takes them from such rows of a warp's, of 16 bytes, with room for 32. */
+/* C += A B with a K of eight, in FA_BF16 whatever FA_DTYPE is. In memory B has a row of these eight, 16 bytes, for
+ * each of its FA_N columns, and room for a multiple of 32 rows. Of A a thread has a word for each of its rows, with
+ * columns thread % 4 * 2 and the next: NAME_load_eight() takes them from such rows of a warp's, of 16 bytes, with
+ * room for 32. */
 FA__FN void FA__MMA(_load_eight)(uint32_t *a, const void *rows, int thread) {
     fa_sm80_ldmatrix(a, fa_sm80_shared_address(rows) + (uint32_t)(thread % 32 * 16));
 }

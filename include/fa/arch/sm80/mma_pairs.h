@@ -1,14 +1,14 @@
-/* mma_pairs.h: the part of sm80/mma.h for FA_F32 and FA_TF32 in attention: products of tiles of pairs (tile_pairs.h). For
- * FA_F32 they are three products of halves, small * big + big * small + big * big, for FA_TF32 only the last: at twice the
- * rate of tf32.
+/* mma_pairs.h: the part of sm80/mma.h for FA_F32 and FA_TF32 in attention: products of tiles of pairs
+ * (tile_pairs.h). For FA_F32 they are three products of halves, small * big + big * small + big * big, for FA_TF32
+ * only the last: at twice the rate of tf32.
  *
- * What FA_F32 leaves out, small * small, is at most 2^-22 of the product and of either sign. The matrix unit rounds its sums towards
- * zero, which a long accumulation turns into a bias: so a sum of FA__CHAIN steps of 16 takes the small products first, and
- * leaves by an ordinary addition. With one product the operands' rounding is a thousand times more than that: FA__CHAIN is only how
- * many steps' fragments are loaded before they are multiplied.
+ * What FA_F32 leaves out, small * small, is at most 2^-22 of the product and of either sign. The matrix unit rounds
+ * its sums towards zero, which a long accumulation turns into a bias: so a sum of FA__CHAIN steps of 16 takes the
+ * small products first, and leaves by an ordinary addition. With one product the operands' rounding is a thousand
+ * times more than that: FA__CHAIN is only how many steps' fragments are loaded before they are multiplied.
  *
- * Sums are in units of the scales of the rows: NAME_unscale() makes numbers of the product of two tiles. NAME_pack() takes
- * the scales of V's rows into the weights, and says when the units of O's rows change. */
+ * Sums are in units of the scales of the rows: NAME_unscale() makes numbers of the product of two tiles. NAME_pack()
+ * takes the scales of V's rows into the weights, and says when the units of O's rows change. */
 #define FA__SPLIT (FA_DTYPE == FA_F32)
 #define FA__CHAIN (FA__SPLIT ? 2 : FA_A == FA_FRAGMENT ? FA__MMA(_K) / 16 : 1)
 
@@ -38,9 +38,9 @@ FA__FN void FA__MMA(_blocks)(float *sums, int pitch, int cols, const uint32_t *a
 }
 
 #if FA_A == FA_FRAGMENT
-/* Weights: for each step of 16 in K and block of 16 rows, four registers; and a unit for each row, a power of two. For FA_F32 it is
- * the unit of these weights, and sums become numbers as they leave. Sums of FA_TF32 stay in C, whose unit it is: FA__SM80_PAIR_LEAST as long as C
- * is 0. */
+/* Weights: for each step of 16 in K and block of 16 rows, four registers; and a unit for each row, a power of two.
+ * For FA_F32 it is the unit of these weights, and sums become numbers as they leave. Sums of FA_TF32 stay in C,
+ * whose unit it is: FA__SM80_PAIR_LEAST as long as C is 0. */
 typedef struct FA__MMA(_a) {
     uint32_t big[FA__MMA(_K) / 16 * FA__MMA(_BLOCKS) * 4], small[FA__MMA(_K) / 16 * FA__MMA(_BLOCKS) * 4];
     float unit[FA__MMA(_ROWS)];
@@ -52,9 +52,10 @@ FA__FN void FA__MMA(_begin)(FA__MMA(_a) * a) {
     for (int r = 0; r < FA__MMA(_ROWS); r++) a->unit[r] = FA__SM80_PAIR_LEAST;
 }
 
-/* From the accumulator of the product before, for a product with the tile b_tile, where C becomes alpha[] times what it was. The
- * unit is that of the largest of a row's weights times V's scales: a key that weighs nothing takes no bits from the others,
- * however large it is. Returns whether alpha[] has changed, since the unit has; the same for the whole warp. */
+/* From the accumulator of the product before, for a product with the tile b_tile, where C becomes alpha[] times what
+ * it was. The unit is that of the largest of a row's weights times V's scales: a key that weighs nothing takes no
+ * bits from the others, however large it is. Returns whether alpha[] has changed, since the unit has; the same for
+ * the whole warp. */
 FA__FN int FA__MMA(_pack)(FA__MMA(_a) * a, float *alpha, const float *acc, const void *b_tile, int thread) {
     enum { FA__COLS = FA__MMA(_K) / 4 };
     const float2 *scales = (const float2 *)(FA__MMA(_scales)(b_tile, FA_K, FA__MMA(_B_PITCH)) + thread % 4 * 2);
@@ -93,7 +94,8 @@ FA__FN int FA__MMA(_pack)(FA__MMA(_a) * a, float *alpha, const float *acc, const
     return !FA__SPLIT && FA__OP(any)(changed);
 }
 
-/* A step is a group of WIDTH blocks of 16 columns, over all of K: four sums of 16 x 8 at a time hide the unit's latency. */
+/* A step is a group of WIDTH blocks of 16 columns, over all of K: four sums of 16 x 8 at a time hide the unit's
+ * latency. */
 enum { FA__MMA(_WIDTH) = FA__MMA(_BLOCKS) == 1 && FA__MMA(_N) % 32 == 0 ? 2 : 1, FA__MMA(_STEPS) = FA__MMA(_N) / (16 * FA__MMA(_WIDTH)) };
 FA__FN void FA__MMA(_mma_steps)(FA__MMA(_acc) * acc, const FA__MMA(_a) * a, const void *b_tile, int thread, int first, int last) {
     enum { FA__WIDTH = FA__MMA(_WIDTH), FA__COLS = 4 * FA__WIDTH, FA__ACROSS = FA__SPLIT ? FA__COLS : FA__MMA(_COLS), FA__ALL = FA__MMA(_K) / 16 };

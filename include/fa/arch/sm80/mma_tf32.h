@@ -1,15 +1,15 @@
 /* mma_tf32.h: the part of sm80/mma.h for FA_TF32 (one tf32 product) and FA_F32 (three).
  *
  * FA_F32 splits x into big, x rounded to the 11 significant bits of tf32, and small = x - big, and adds big * big +
- * big * small + small * big; what is left out is 2^-22 of the product and of either sign (Ootomo and Yokota,
- * arXiv 2203.03341). The matrix unit rounds its sums towards zero, which a long accumulation turns into a bias: so the
+ * big * small + small * big; what is left out is 2^-22 of the product and of either sign (Ootomo and Yokota, arXiv
+ * 2203.03341). The matrix unit rounds its sums towards zero, which a long accumulation turns into a bias: so the
  * small products have accumulators of their own, and the big ones leave theirs by an ordinary addition after every
  * FA__CHAIN steps.
  *
- * The 4-byte elements of a K-major operand come through ldmatrix, which moves 8 x 4 of them as it does 8 x 8 halves. V is
- * read row by row: the lane that holds columns 2t and 2t + 1 of the weights, as the accumulator of S leaves them, takes
- * them as positions t and t + 4 of K, and so reads V's rows 2t and 2t + 1. It takes WIDTH neighbouring columns at once,
- * one for each of WIDTH blocks of 8; O's columns are permuted accordingly, and col() knows it. */
+ * The 4-byte elements of a K-major operand come through ldmatrix, which moves 8 x 4 of them as it does 8 x 8 halves.
+ * V is read row by row: the lane that holds columns 2t and 2t + 1 of the weights, as the accumulator of S leaves
+ * them, takes them as positions t and t + 4 of K, and so reads V's rows 2t and 2t + 1. It takes WIDTH neighbouring
+ * columns at once, one for each of WIDTH blocks of 8; O's columns are permuted accordingly, and col() knows it. */
 #define FA__CHAIN 4
 #define FA__SPLIT (FA_DTYPE == FA_F32)
 
@@ -22,9 +22,9 @@ FA__FN int FA__MMA(_col_offset)(int c) {
 }
 FA__FN int FA__MMA(_col)(int thread, int c) { return thread % 4 * (2 * FA__MMA(_WIDTH)) + FA__MMA(_col_offset)(c); }
 
-/* n operands as tf32, to nearest, and for FA_F32 their remainders: three instructions, where cvt.rna.tf32 alone takes four
- * on sm_90. A carry out of a NaN's bits may lose it from `big`; the remainder is then still NaN. (That of an
- * infinity is NaN too.) */
+/* n operands as tf32, to nearest, and for FA_F32 their remainders: three instructions, where cvt.rna.tf32 alone
+ * takes four on sm_90. A carry out of a NaN's bits may lose it from `big`; the remainder is then still NaN. (That of
+ * an infinity is NaN too.) */
 FA__FN void FA__MMA(_split)(uint32_t *big, uint32_t *small, const uint32_t *x, int n) {
 #pragma unroll
     for (int i = 0; i < n; i++) {
@@ -59,7 +59,8 @@ typedef struct FA__MMA(_part) {
     float big[FA__MMA(_ROWS) * FA__MMA(_COLS)], small[FA__MMA(_ROWS) * FA__MMA(_COLS)];
 } FA__MMA(_part);
 
-/* One step of K for the 16 x 8 block at row block m and column c of `cols`. A sum that does not continue starts at 0. */
+/* One step of K for the 16 x 8 block at row block m and column c of `cols`. A sum that does not continue starts at
+ * 0. */
 FA__FN void FA__MMA(_block)(float *big_sums, float *small_sums, int cols, int m, int c, const uint32_t *a_big, const uint32_t *a_small,
                             const uint32_t *b_big, const uint32_t *b_small, int continue_big, int continue_small) {
     int at = 2 * m * cols + c;

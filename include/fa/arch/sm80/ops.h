@@ -17,7 +17,8 @@
 /* ---- arithmetic ---- */
 
 FA__DEVICE float fa_sm80_fma(float a, float b, float c) { return fmaf(a, b, c); }
-/* a * b, even if they or it are subnormal and the compiler was told to flush such numbers to 0 (PTX ISA, mul: without .ftz). */
+/* a * b, even if they or it are subnormal and the compiler was told to flush such numbers to 0 (PTX ISA, mul:
+ * without .ftz). */
 FA__DEVICE float fa_sm80_mul(float a, float b) {
     float x;
     asm("mul.rn.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
@@ -43,8 +44,8 @@ FA__DEVICE int fa_sm80_opaque(int x) {
     asm volatile("" : "+r"(x));
     return x;
 }
-/* The numbers of the thread block and the thread, read again where they are asked for: so is what derives from them, and nothing
- * of it occupies registers before. */
+/* The numbers of the thread block and the thread, read again where they are asked for: so is what derives from them,
+ * and nothing of it occupies registers before. */
 FA__DEVICE int fa_sm80_block_anew(void) {
     int x;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
@@ -96,9 +97,9 @@ FA__DEVICE int fa_sm80_lowest(int x) { return __reduce_min_sync(0xFFFFFFFFu, x);
 FA__DEVICE int fa_sm80_highest(int x) { return __reduce_max_sync(0xFFFFFFFFu, x); }
 FA__DEVICE int fa_sm80_any(int x) { return __any_sync(0xFFFFFFFFu, x); }
 FA__DEVICE uint32_t fa_sm80_ballot(int x) { return __ballot_sync(0xFFFFFFFFu, x); }
-/* Of a thread's eight elements of 16 rows and 16 columns of a product, makes those -infinity whose column has no bit; `first` is the
- * thread's first column. Mostly all have one, or none: bits are the same for all lanes. In one piece, because of branches in C
- * around them nvcc makes copies of all accumulators. */
+/* Of a thread's eight elements of 16 rows and 16 columns of a product, makes those -infinity whose column has no
+ * bit; `first` is the thread's first column. Mostly all have one, or none: bits are the same for all lanes. In one
+ * piece, because of branches in C around them nvcc makes copies of all accumulators. */
 FA__DEVICE void fa_sm80_hide_unset(float *x, uint32_t bits, int first) {
 #define FA__HIDE(bit, above, below)                                                                                        \
     "and.b32 t, own, " #bit ";\nsetp.eq.u32 p, t, 0;\n@p mov.b32 %" #above ", 0fFF800000;\n@p mov.b32 %" #below ", 0fFF800000;\n"
@@ -126,9 +127,10 @@ FA__DEVICE void fa_sm80_barrier(void) { __syncthreads(); }
 
 FA__DEVICE uint32_t fa_sm80_shared_address(const void *pointer) { return (uint32_t)__cvta_generic_to_shared(pointer); }
 
-/* How long what an access with a hint touches stays in the second-level cache: as without a hint, longer than anything else, or less long. What
- * createpolicy makes (PTX ISA; evict_unchanged, evict_last and evict_first, of all), the same from sm_80 to sm_120, which tests compare on the
- * device at hand. The host chooses: a kernel that did would make all, by 15 instructions before its first load. */
+/* How long what an access with a hint touches stays in the second-level cache: as without a hint, longer than
+ * anything else, or less long. What createpolicy makes (PTX ISA; evict_unchanged, evict_last and evict_first, of
+ * all), the same from sm_80 to sm_120, which tests compare on the device at hand. The host chooses: a kernel that
+ * did would make all, by 15 instructions before its first load. */
 #define FA__SM80_EVICT_UNCHANGED UINT64_C(0x10F0000000000000)
 #define FA__SM80_EVICT_LAST UINT64_C(0x14F0000000000000)
 #define FA__SM80_EVICT_FIRST UINT64_C(0x12F0000000000000)
@@ -155,9 +157,9 @@ FA__DEVICE void fa_sm80_copy_wait(int pending) {
     else asm volatile("cp.async.wait_group 3;" ::: "memory");
 }
 
-/* 16 bytes of global memory at an address aligned to them (PTX ISA, ld and st). Plain ones, although they are read once: with
- * L1::no_allocate in both, a copy was 5 % slower on an H200, and a softmax as much. Volatile: loads stay where they are, ahead
- * of what is done with the first of them. */
+/* 16 bytes of global memory at an address aligned to them (PTX ISA, ld and st). Plain ones, although they are read
+ * once: with L1::no_allocate in both, a copy was 5 % slower on an H200, and a softmax as much. Volatile: loads stay
+ * where they are, ahead of what is done with the first of them. */
 FA__DEVICE void fa_sm80_load16(uint32_t *to, const void *from) {
     asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "l"(from));
 }
@@ -188,8 +190,8 @@ FA__DEVICE void fa_sm80_load_of(int there, uint32_t *to, const void *from, int w
                      : "+r"(to[0])
                      : "l"(from), "r"(there), "l"(policy));
 }
-/* Words that nobody writes meanwhile, 1, 2 or 4 at an address aligned to their size: such as weights, which stay in the first-level
- * cache. */
+/* Words that nobody writes meanwhile, 1, 2 or 4 at an address aligned to their size: such as weights, which stay in
+ * the first-level cache. */
 FA__DEVICE void fa_sm80_load_const(uint32_t *to, const void *from, int words) {
     if (words == 4) fa_sm80_load16(to, from);
     else if (words == 2) asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
@@ -249,8 +251,8 @@ FA__DEVICE void fa_sm80_mma_eight(float *c0, float *c1, float *c2, float *c3, ui
         : "r"(a0), "r"(a1), "r"(b));
 }
 
-/* 16 x 8 = C + (16 x 8) * (8 x 8), operands in tf32: of the floats given, the unit ignores the lower 13 bits. The row r,
- * column c of a lane's part of a block is at d[r * stride + c]; without an addend, C is zero. */
+/* 16 x 8 = C + (16 x 8) * (8 x 8), operands in tf32: of the floats given, the unit ignores the lower 13 bits. The
+ * row r, column c of a lane's part of a block is at d[r * stride + c]; without an addend, C is zero. */
 FA__DEVICE void fa_sm80_mma_tf32(float *d, int stride, const uint32_t *a, const uint32_t *b, int accumulate) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[stride]), "=f"(d[stride + 1])

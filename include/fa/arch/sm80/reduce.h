@@ -1,5 +1,5 @@
-/* sm80/reduce.h: reductions on GPUs: a thread's elements in several chains, lanes by exchange, warps and the blocks of a
- * cluster through shared memory, which every warp then reduces for itself. */
+/* sm80/reduce.h: reductions on GPUs: a thread's elements in several chains, lanes by exchange, warps and the blocks
+ * of a cluster through shared memory, which every warp then reduces for itself. */
 #include <fa/arch/sm90/cluster.h>
 #include <fa/arch/sm90/ops.h>
 
@@ -21,9 +21,9 @@ FA__FN fa_team FA__RED(_team)(int threads) {
     team.round = team.whole = team.phase = 0;
     return team;
 }
-/* The blocks of a cluster do not start at the same time, and the shared memory of one exists only once it has started. So each says that
- * it is here and that its barriers are initialised (NAME__greet, or else the first reduction), and waits for the others only in the first
- * reduction. */
+/* The blocks of a cluster do not start at the same time, and the shared memory of one exists only once it has
+ * started. So each says that it is here and that its barriers are initialised (NAME__greet, or else the first
+ * reduction), and waits for the others only in the first reduction. */
 #define FA__UNMET (1 << 30)
 #define FA__GREETED (1 << 29)
 FA__FN fa_team FA__RED(_cluster)(int blocks) {
@@ -56,7 +56,8 @@ FA__FN void FA__RED(__greet)(fa_team *team, FA__RED(_shared) * shared) {
 
 /* ---- one thread's elements ---- */
 
-/* What the sums of a row's pieces are added in (of which a thread has a part), and the factor that makes a sum relative to a base that is higher by -`down`. */
+/* What the sums of a row's pieces are added in (of which a thread has a part), and the factor that makes a sum
+ * relative to a base that is higher by -`down`. */
 typedef float FA__RED(__total);
 FA__FN float FA__RED(__rebased)(float down, float scale_log2) { return fa__exp2(down * scale_log2); }
 
@@ -91,8 +92,8 @@ FA__FN float FA__RED(_exp_of)(float *x, int count, float base, float scale_log2)
 FA__FN float FA__RED(_exp_sum_of)(const float *x, int count, float base, float scale_log2) {
     FA__REDUCE(0.0f, *part += fa__exp2((x[i] - base) * scale_log2);, chain[0] += chain[c];)
 }
-/* One fused operation before the exponential; what the rounding of `offset` loses is in a factor. Where that would be much,
- * the base is subtracted before. */
+/* One fused operation before the exponential; what the rounding of `offset` loses is in a factor. Where that would
+ * be much, the base is subtracted before. */
 #define FA__EXP_NEAR
 FA__FN float FA__RED(__exp_chains)(float *x, int count, float offset, float scale_log2) {
     FA__REDUCE(0.0f, x[i] = fa__exp2(fmaf(x[i], scale_log2, -offset)); *part += x[i];, chain[0] += chain[c];)
@@ -136,8 +137,8 @@ FA__FN void FA__RED(__send)(float *to, float x, const fa_team *team, FA__RED(_sh
     fa_sm90_send(fa_sm80_shared_address(to), x, fa_sm80_shared_address(&shared->sent[team->round & 1]), block);
 }
 #endif
-/* Returns when all have published so many values. In a cluster these are all that a block is sent: after its last reduction it may end
- * before the others do. */
+/* Returns when all have published so many values. In a cluster these are all that a block is sent: after its last
+ * reduction it may end before the others do. */
 FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int values) {
 #if FA__CLUSTERS
     if (team->blocks > 1) {
@@ -150,8 +151,9 @@ FA__FN void FA__RED(__meet)(const fa_team *team, FA__RED(_shared) * shared, int 
     (void)team, (void)shared, (void)values;
     fa_sm80_barrier();
 }
-/* Puts a warp's values where every warp of the team will look, and waits for all others': in a cluster, into each block's shared memory, where
- * their bytes are counted. (A barrier of the cluster orders all memory, and took more of the time of long rows the more blocks shared one.) */
+/* Puts a warp's values where every warp of the team will look, and waits for all others': in a cluster, into each
+ * block's shared memory, where their bytes are counted. (A barrier of the cluster orders all memory, and took more
+ * of the time of long rows the more blocks shared one.) */
 FA__FN void FA__RED(__publish)(FA__RED(__values) * part, const float *x, int values, const fa_team *team, FA__RED(_shared) * shared) {
     const int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     FA__UNROLL
@@ -242,9 +244,10 @@ FA__FN void FA__RED(__lanes_moments)(float *count, float *mean, float *squares, 
     *count = total;
     *mean = middle;
 }
-/* Of the warps' moments, those of the team. Sums are taken of differences from the mean of the first warp that has numbers (of the
- * first of all, if N is `known`). With n numbers in that warp and N in all, N (mean - first mean)^2, which is subtracted in the end, is
- * at most N / n times what remains. `inverse` is 1 / N if that is `known`; else *count becomes N. */
+/* Of the warps' moments, those of the team. Sums are taken of differences from the mean of the first warp that has
+ * numbers (of the first of all, if N is `known`). With n numbers in that warp and N in all, N (mean - first mean)^2,
+ * which is subtracted in the end, is at most N / n times what remains. `inverse` is 1 / N if that is `known`; else
+ * *count becomes N. */
 FA__FN void FA__RED(__merge_warps)(float *count, float *mean, float *squares, fa_team *team, FA__RED(_shared) * shared, const int known,
                                    float inverse) {
     if (team->threads <= 32) return;

@@ -1,6 +1,6 @@
-/* sm80/row.h: rows on GPUs. A vector is FA_VECTOR bytes, by default 16. Vector i of a piece is held by thread i % threads, as its
- * number i / threads, so that a warp's load is one stretch of 512 bytes, and a thread's loads of a piece are all under way before the first
- * is used. */
+/* sm80/row.h: rows on GPUs. A vector is FA_VECTOR bytes, by default 16. Vector i of a piece is held by thread i %
+ * threads, as its number i / threads, so that a warp's load is one stretch of 512 bytes, and a thread's loads of a
+ * piece are all under way before the first is used. */
 
 /* Converted where it is used: at once, it would have to be waited for at once. */
 FA__FN float FA__ROW(_late)(FA__ELEMENT element) {
@@ -48,8 +48,9 @@ enum {
 FA__REQUIRE(FA_WHOLE > 0 || FA__ROW(_VECTORS) <= 32, /* a bit for each */
             "FA_COLS is " FA__STR(FA_COLS) " and FA_THREADS is " FA__STR(FA_THREADS) ": a thread of a GPU holds at most 32 vectors of 16 bytes of any row; more threads are needed");
 
-/* Whether vector j of a piece is the row's: rows of whole vectors (FA_WHOLE 2) may have fewer than their team holds. What is
- * the same in all threads is computed apart from what is not, here and in the address: then it takes no registers of each thread. */
+/* Whether vector j of a piece is the row's: rows of whole vectors (FA_WHOLE 2) may have fewer than their team holds.
+ * What is the same in all threads is computed apart from what is not, here and in the address: then it takes no
+ * registers of each thread. */
 FA__FN int FA__ROW(__there)(const FA__ROW(_view) * v, int64_t piece, int j) {
     return FA_WHOLE < 2 || v->thread * FA__ROW(_VECTOR) < (int)v->cols - ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
 }
@@ -58,8 +59,8 @@ FA__FN FA__ELEMENT *FA__ROW(__place)(const FA__ROW(_view) * v, int64_t piece, in
     uint64_t mine = fa_sm80_opaque_address((uint64_t)(uintptr_t)(v->first + v->thread * FA__ROW(_VECTOR)));
     return (FA__ELEMENT *)(uintptr_t)mine + ((int)piece * FA__ROW(_VECTORS) + j) * v->threads * FA__ROW(_VECTOR);
 }
-/* Whether it has no ends to look after. Where the parameter says so, the compiler drops what would do that before it has looked at the view,
- * which takes a third of its time. */
+/* Whether it has no ends to look after. Where the parameter says so, the compiler drops what would do that before it
+ * has looked at the view, which takes a third of its time. */
 FA__FN int FA__ROW(__no_ends)(const FA__ROW(_view) * v) { return FA_WHOLE > 0 || v->whole; }
 /* The widest access that an address allows, up to 16 bytes. */
 FA__FN int FA__ROW(__width)(const void *first) {
@@ -87,13 +88,13 @@ FA__FN FA__ROW(_view) FA__ROW(_like)(const void *row, const FA__ROW(_view) * of)
     return v;
 }
 
-/* Of a row that begins and ends anywhere, what does not lie in whole vectors, at most 14 elements, is handled by themselves: `head` of them come first.
- * (Vectors with ends in them took a third of the instructions of a softmax.) */
+/* Of a row that begins and ends anywhere, what does not lie in whole vectors, at most 14 elements, is handled by
+ * themselves: `head` of them come first. (Vectors with ends in them took a third of the instructions of a softmax.) */
 typedef struct FA__ROW(__ends) {
     int head, count, inner; /* of all elements; those of whole vectors */
 } FA__ROW(__ends);
-/* Of the row at *first, which becomes the address of its first whole vector, and *cols what is in whole vectors; without FA__ENDS there are none, and neither
- * changes. */
+/* Of the row at *first, which becomes the address of its first whole vector, and *cols what is in whole vectors;
+ * without FA__ENDS there are none, and neither changes. */
 FA__FN FA__ROW(__ends) FA__ROW(__ends_of)(const FA__ELEMENT **first, int64_t *cols) {
     FA__ROW(__ends) e = {0, 0, 0};
     if (!FA__ROW(__ENDS)) return e;
@@ -127,7 +128,8 @@ FA__FN int FA__ROW(__left)(const FA__ROW(_view) * v, int64_t piece) {
     int64_t left = v->cols == 0 ? 0 : v->cols + v->shift - piece * room;
     return left < room ? (int)left : room;
 }
-/* Whether a piece of which the row has the elements from `begin` to `end` is all the row's, and each vector is read or written at once. */
+/* Whether a piece of which the row has the elements from `begin` to `end` is all the row's, and each vector is read
+ * or written at once. */
 FA__FN int FA__ROW(__whole)(const FA__ROW(_view) * v, int begin, int end) {
     return v->width == 16 && begin == 0 && end == FA__ROW(_LENGTH) * v->threads;
 }

@@ -27,8 +27,8 @@ FA__FN void FA__ROW(__skip)(FA__ROW(_held) * held, int pieces) {
     for (int i = FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces; i < FA__ROW(_WORDS) * FA__ROW(_VECTORS) * FA__ROW(_KEPT); i++)
         held->raw[i - FA__ROW(_WORDS) * FA__ROW(_VECTORS) * pieces] = held->raw[i];
 }
-/* Of two tensors words are kept, since those of halves take fewer registers than floats do; words of fp32 are floats already, and these are
- * kept if there is one piece. */
+/* Of two tensors words are kept, since those of halves take fewer registers than floats do; words of fp32 are floats
+ * already, and these are kept if there is one piece. */
 FA__FN int FA__ROW(_keeps)(const FA__ROW(_view) * v, int tensors) {
     (void)v;
     return tensors == 1 || (FA__ROW(_VECTOR) == 4 && FA__ROW(_KEPT) == 1);

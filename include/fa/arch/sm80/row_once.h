@@ -1,5 +1,5 @@
-/* sm80/row_once.h: rows that are looked at once, piece by piece, the next one under way while one is looked at. Vectors lie on boundaries
- * of 16 bytes; what a row has before the first and behind the last are its edges. */
+/* sm80/row_once.h: rows that are looked at once, piece by piece, the next one under way while one is looked at.
+ * Vectors lie on boundaries of 16 bytes; what a row has before the first and behind the last are its edges. */
 
 typedef struct FA__ROW(_scan) {
     uint64_t next;       /* address of the next vector of this thread that is not under way */

@@ -1,7 +1,8 @@
-/* sm80/row_packed.h: rows that lie in shared memory without a gap, as kernel/rows_gpu_packed.h brings them there, a slot for each tensor, in which they
- * begin as far behind a boundary of 16 bytes as in memory. A thread has some neighbouring elements of its row, and takes them one by one, which shared memory
- * delivers as fast as vectors, wherever a row begins. Results take the place of the first tensor, which is why a thread reads all that it has before it writes
- * any of it. */
+/* sm80/row_packed.h: rows that lie in shared memory without a gap, as kernel/rows_gpu_packed.h brings them there, a
+ * slot for each tensor, in which they begin as far behind a boundary of 16 bytes as in memory. A thread has some
+ * neighbouring elements of its row, and takes them one by one, which shared memory delivers as fast as vectors,
+ * wherever a row begins. Results take the place of the first tensor, which is why a thread reads all that it has
+ * before it writes any of it. */
 enum {
     FA__ROW(_LENGTH) = FA_COLS / FA_THREADS,
     FA__ROW(_PARTS) = 1,
@@ -130,15 +131,16 @@ FA__FN float FA__ROW(_scan_max)(const FA__ROW(_flight) * f, float start) {
     return largest;
 }
 
-/* Starts copying some bytes to a slot, by all threads of a block. What lies before them in the first vector is copied, too; what is in the last one, if
- * that is not theirs, element by element. */
+/* Starts copying some bytes to a slot, by all threads of a block. What lies before them in the first vector is
+ * copied, too; what is in the last one, if that is not theirs, element by element. */
 FA__FN void FA__ROW(_bring)(unsigned char *slot, const char *from, int bytes, uint64_t policy) {
     enum { FA__SIZE = sizeof(FA__ELEMENT) };
     const int phase = (int)((unsigned)(uintptr_t)from & 15u), end = phase + bytes, whole = end & ~15;
     from -= phase;
     FA__ROLL
     for (int at = 16 * (int)threadIdx.x; at < whole; at += 16 * (int)blockDim.x) {
-        /* Opaque: of an address whose base is the same in all threads, beside a policy, CUDA 13.0's assembler makes an illegal instruction. */
+        /* Opaque: of an address whose base is the same in all threads, beside a policy, CUDA 13.0's assembler makes
+         * an illegal instruction. */
         const int to = fa_sm80_opaque((int)fa_sm80_shared_address(slot + at));
         fa_sm80_copy16_of((uint32_t)to, from + at, 16, policy);
     }
@@ -146,7 +148,8 @@ FA__FN void FA__ROW(_bring)(unsigned char *slot, const char *from, int bytes, ui
     for (int at = (whole > phase ? whole : phase) + FA__SIZE * (int)threadIdx.x; at < end; at += FA__SIZE * (int)blockDim.x)
         *(FA__ELEMENT *)(slot + at) = *(const FA__ELEMENT *)(from + at);
 }
-/* Copies them back, from where they begin in a slot: by elements, what lies in no whole vector, or all if they do not begin at the same phase. */
+/* Copies them back, from where they begin in a slot: by elements, what lies in no whole vector, or all if they do
+ * not begin at the same phase. */
 FA__FN void FA__ROW(_send)(char *to, const unsigned char *slot, int bytes) {
     enum { FA__SIZE = sizeof(FA__ELEMENT) };
     const unsigned phase = (unsigned)(uintptr_t)to & 15u;

@@ -23,7 +23,8 @@ FA__FN void FA__ROW(__weight_vector)(float *w, const void *from, int dtype) {
 FA__FN const float *FA__ROW(_weights)(float *w, const FA__ROW(_view) * v, int64_t piece, int part, const void *row, int dtype,
                                       float missing) {
     if (FA_WHOLE == 2) {
-        /* No branches: what is not there has the first weights, and where there are none, one vector of them is for all. */
+        /* No branches: what is not there has the first weights, and where there are none, one vector of them is for
+         * all. */
         const unsigned vector = (unsigned)(v->thread + ((int)piece * FA__ROW(_VECTORS) + part) * v->threads);
         const unsigned at = FA__ROW(__there)(v, piece, part) ? vector : 0, bytes = row ? FA__ROW(_VECTOR) * (unsigned)fa_dtype_bytes(dtype) : 0;
         const void *from = row ? row : fa_sm80_weights_of(missing, dtype);

@@ -1,4 +1,5 @@
-/* sm80/row_words.h: a vector of a row as four words, to floats and back; and one that is not read, or written, at once. */
+/* sm80/row_words.h: a vector of a row as four words, to floats and back; and one that is not read, or written, at
+ * once. */
 
 FA__FN void FA__ROW(__unpack)(float *x, const uint32_t *raw) {
     FA__UNROLL

@@ -33,9 +33,9 @@ FA__FN FA__ELEMENT *FA__TILE(_at)(FA__TILE(_tile) * tile, int row, int col) {
 #endif
 
 #if FA_LOADER != FA_TMA
-/* Starts the copies of part `part` of `parts`: a schedule spreads them between products, so that neither their addresses
- * nor their way through the memory pipe are waited for. A warp reads whole rows, as long as they are; what lies outside
- * the source is not read, and becomes zero. */
+/* Starts the copies of part `part` of `parts`: a schedule spreads them between products, so that neither their
+ * addresses nor their way through the memory pipe are waited for. A warp reads whole rows, as long as they are; what
+ * lies outside the source is not read, and becomes zero. */
 FA__FN void FA__TILE(_load_part)(FA__TILE(_tile) * tile, FA__TILE(_source) source, int thread, int part, int parts) {
     enum {
         FA__UNITS = FA__TILE(_UNITS),
@@ -78,8 +78,8 @@ FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, in
 }
 #endif
 
-/* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time: a batch of four is read from shared
- * memory before it is written, so that its reads do not wait for each other. */
+/* Writes the tile's rows and columns that lie inside `to`, 16 bytes a thread at a time: a batch of four is read from
+ * shared memory before it is written, so that its reads do not wait for each other. */
 FA__FN void FA__TILE(_store)(FA__TILE(_tile) * tile, fa_block to, int thread) {
     enum {
         FA__UNITS = FA_COLS * (int)sizeof(FA__ELEMENT) / 16,

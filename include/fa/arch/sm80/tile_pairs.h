@@ -1,13 +1,14 @@
-/* tile_pairs.h: the part of sm80/tile.h for the tiles of FA_F32 that attention multiplies as pairs of FA_F16 numbers; and for
- * those of FA_TF32, of whose pairs it makes only the first number, which has as many bits as tf32.
+/* tile_pairs.h: the part of sm80/tile.h for the tiles of FA_F32 that attention multiplies as pairs of FA_F16
+ * numbers; and for those of FA_TF32, of whose pairs it makes only the first number, which has as many bits as tf32.
  *
- * An element times a power of two is big + small, two halves of 11 bits each (after Ootomo and Yokota, arXiv 2203.03341).
- * The power of two is that of the element's row and brings the largest of it near the end of the range of FA_F16: so what
- * is left out is 2^-23 of an element, or 2^-39 of the largest of its row if that is more, whatever their magnitude.
+ * An element times a power of two is big + small, two halves of 11 bits each (after Ootomo and Yokota, arXiv
+ * 2203.03341). The power of two is that of the element's row and brings the largest of it near the end of the range
+ * of FA_F16: so what is left out is 2^-23 of an element, or 2^-39 of the largest of its row if that is more,
+ * whatever their magnitude.
  *
- * Every warp loads whole rows, and splits them in place when they have landed. Units u and CHUNKS + u of 16 bytes, four
- * floats each, become a unit of eight big halves and one of eight small halves: the order of columns is then not that of
- * memory. A sum over them does not care; where those of O are is known to col() of the product. */
+ * Every warp loads whole rows, and splits them in place when they have landed. Units u and CHUNKS + u of 16 bytes,
+ * four floats each, become a unit of eight big halves and one of eight small halves: the order of columns is then
+ * not that of memory. A sum over them does not care; where those of O are is known to col() of the product. */
 enum {
     FA__TILE(_PADDED) = FA__SM80_PADDED(FA_COLS, 2),
     FA__TILE(_PITCH) = FA__SM80_PITCH(FA__TILE(_PADDED), 4), /* bytes from row to row */

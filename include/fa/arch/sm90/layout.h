@@ -21,8 +21,8 @@
  * pattern: from one group of eight rows to the next, 128-byte swizzle. */
 #define FA__SM90_PLACE(address, panel_bytes) (((address) & 0x3FFFFu) >> 4 | (uint32_t)((panel_bytes) >> 4) << 16)
 #define FA__SM90_PATTERN ((uint32_t)(FA__SM90_GROUP_BYTES >> 4) | 1u << 30)
-/* The same number, but computed from a place, whose two highest bits are 0, so that the assembler does not know it. What it knows it puts
- * into a register anew for each product, what it does not know stays in one. */
+/* The same number, but computed from a place, whose two highest bits are 0, so that the assembler does not know it.
+ * What it knows it puts into a register anew for each product, what it does not know stays in one. */
 #define FA__SM90_PATTERN_OF(place) (FA__SM90_PATTERN + ((place) >> 30))
 /* The same where rows of 16 bytes follow each other, without a swizzle. */
 #define FA__SM90_DENSE ((uint32_t)(8 * 16 >> 4))

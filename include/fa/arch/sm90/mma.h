@@ -103,10 +103,11 @@ FA__FN void FA__MMA(_start)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b, int acc
     }
 }
 
-/* Starts C += 2 A B with a K of eight, in FA_BF16 whatever FA_DTYPE is. In memory B has a row of these eight, 16 bytes, for each of its FA_N
- * columns, at `b`, a multiple of 128 bytes. A has 64 such rows at `a`, the same for every warpgroup; or, held in registers, a thread has of its
- * two rows of A what the first two registers of a fragment hold. wgmma takes 16 of K: these eight twice, hence the 2, by a descriptor whose
- * halves of a row are at a distance of 0. (With zeros in the other eight of A, infinite numbers of B would make NaN.) */
+/* Starts C += 2 A B with a K of eight, in FA_BF16 whatever FA_DTYPE is. In memory B has a row of these eight, 16
+ * bytes, for each of its FA_N columns, at `b`, a multiple of 128 bytes. A has 64 such rows at `a`, the same for
+ * every warpgroup; or, held in registers, a thread has of its two rows of A what the first two registers of a
+ * fragment hold. wgmma takes 16 of K: these eight twice, hence the 2, by a descriptor whose halves of a row are at a
+ * distance of 0. (With zeros in the other eight of A, infinite numbers of B would make NaN.) */
 FA__FN uint64_t FA__MMA(_eight_at)(uint32_t address) { return fa_sm90_descriptor(FA__SM90_PLACE(address, 0), FA__SM90_DENSE); }
 FA__FN void FA__MMA(_start_eight)(FA__MMA(_acc) * acc, uint32_t a, uint32_t b) {
     fa_sm90_wgmma_shared(FA__PLAIN_N, "bf16", "0", acc->x, FA__MMA(_eight_at)(a), FA__MMA(_eight_at)(b), 1);
@@ -154,7 +155,8 @@ FA__FN void FA__MMA(_round)(FA__MMA(_halves) * halves, const FA__MMA(_acc) * acc
     }
 }
 
-/* Writes 16 columns of `halves`, from those of group `group` of 8 on, zeros beyond FA_N, to the addresses of stmatrix. */
+/* Writes 16 columns of `halves`, from those of group `group` of 8 on, zeros beyond FA_N, to the addresses of
+ * stmatrix. */
 FA__FN void FA__MMA(_put)(uint32_t to, const FA__MMA(_halves) * halves, int group) {
     uint32_t x[4];
 #pragma unroll

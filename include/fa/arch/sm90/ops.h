@@ -31,8 +31,8 @@ extern "C" __device__ void FA_ARCH_90_needs_nvcc_arch_sm_90a(void);
 #define FA__SM90A(...) FA_ARCH_90_needs_nvcc_arch_sm_90a()
 #endif
 
-/* Does nothing, since no thread's number is negative. But the assembler takes it for a way out of the kernel: it moves nothing across one,
- * and waits there for all products. */
+/* Does nothing, since no thread's number is negative. But the assembler takes it for a way out of the kernel: it
+ * moves nothing across one, and waits there for all products. */
 FA__DEVICE void fa_sm90_keep_apart(int thread) {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.lt.s32 p, %0, 0;\n\t@p exit;\n\t}" ::"r"(thread) : "memory");
 }
@@ -49,7 +49,8 @@ FA__DEVICE uint32_t fa_sm90_take_number(uint32_t *counter) {
 
 /* ---- between the blocks of a cluster ---- */
 
-/* Sends a float to where `to` is in another block of the cluster, whose `barrier` counts its bytes (PTX ISA, st.async). */
+/* Sends a float to where `to` is in another block of the cluster, whose `barrier` counts its bytes (PTX ISA,
+ * st.async). */
 FA__DEVICE void fa_sm90_send(uint32_t to, float x, uint32_t barrier, int block) {
     asm volatile("{\n.reg .b32 there, counter;\n"
                  "mapa.shared::cluster.u32 there, %0, %3;\n"
@@ -137,8 +138,8 @@ FA__DEVICE void fa_sm90_prefetch_box(const void *map, int c0, int c1, int c2, in
     asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
                  : "memory");
 }
-/* The way back, from shared memory to the box, but for what lies outside the tensor; if a condition holds, without a branch. It
- * belongs to the group of copies that the thread closes next. */
+/* The way back, from shared memory to the box, but for what lies outside the tensor; if a condition holds, without a
+ * branch. It belongs to the group of copies that the thread closes next. */
 FA__DEVICE void fa_sm90_store_box_if(uint32_t from, const void *map, int condition, int c0, int c1, int c2, int c3) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n"
                  "@p cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%1, {%3, %4, %5, %6}], [%0];\n}" ::"r"(from),
@@ -148,8 +149,9 @@ FA__DEVICE void fa_sm90_store_box_if(uint32_t from, const void *map, int conditi
 FA__DEVICE void fa_sm90_store_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 /* Returns when the thread's stores have read shared memory. */
 FA__DEVICE void fa_sm90_store_read(void) { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-/* Orders what the caller has written to shared memory, and its copies that have landed, before what the copy engine and
- * wgmma read of it after a barrier, and what it has read before what the engine then writes (PTX ISA, "Async proxy"). */
+/* Orders what the caller has written to shared memory, and its copies that have landed, before what the copy engine
+ * and wgmma read of it after a barrier, and what it has read before what the engine then writes (PTX ISA, "Async
+ * proxy"). */
 FA__DEVICE void fa_sm90_proxy_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /* All threads of the block; what they have written is there for the copy engine and wgmma, too. */
 FA__DEVICE void fa_sm90_barrier(void) {
@@ -162,7 +164,8 @@ FA__DEVICE void fa_sm90_barrier(void) {
 #define fa_sm90_registers_raise(n) FA__SM90A("setmaxnreg.inc.sync.aligned.u32 " FA__STR(n) ";")
 #define fa_sm90_registers_lower(n) FA__SM90A("setmaxnreg.dec.sync.aligned.u32 " FA__STR(n) ";")
 
-/* ---- products of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions") ---- */
+/* ---- products of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions")
+ * ---- */
 
 /* Before the first product that touches registers which the threads have written. */
 FA__DEVICE void fa_sm90_wgmma_fence(void) { FA__SM90A("wgmma.fence.sync.aligned;" ::: "memory"); }

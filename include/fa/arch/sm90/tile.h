@@ -3,8 +3,9 @@
 
 FA__REQUIRE(FA_ROWS % 8 == 0, "FA_ROWS is " FA__STR(FA_ROWS) ": the layout of FA_ARCH 90 needs a multiple of 8");
 
-/* Columns that the copy engine brings: of whole panels, those outside the tensor as zeros; or (FA__EXACT: the tiles of attention) only those that
- * there are, since it is slower where it makes zeros. Then the threads write those zeros that products read, once, by NAME_clear(). */
+/* Columns that the copy engine brings: of whole panels, those outside the tensor as zeros; or (FA__EXACT: the tiles
+ * of attention) only those that there are, since it is slower where it makes zeros. Then the threads write those
+ * zeros that products read, once, by NAME_clear(). */
 #if defined(FA__EXACT)
 #define FA__BROUGHT (FA_COLS)
 #else
@@ -40,8 +41,8 @@ static FA_UNUSED fa_status FA__TILE(_map)(fa_tensor_map *map, fa_tensor tensor, 
 FA__FN const fa_tensor_map *FA__TILE(_map_of)(FA__TILE(_source) source, int panel) {
     return source.map + FA__SM90_MAP_OF(FA__BROUGHT, panel);
 }
-/* Starts the copy of a tile. Its NAME_BYTES bytes complete at the barrier (fa_mbarrier_address()), where some thread must expect
- * them (fa_mbarrier_expect()). One thread calls. */
+/* Starts the copy of a tile. Its NAME_BYTES bytes complete at the barrier (fa_mbarrier_address()), where some thread
+ * must expect them (fa_mbarrier_expect()). One thread calls. */
 FA__FN void FA__TILE(_load)(FA__TILE(_tile) * tile, FA__TILE(_source) source, uint32_t barrier) {
     uint32_t to = fa_sm90_shared_address(tile->x);
 #pragma unroll
@@ -59,10 +60,11 @@ FA__FN void FA__TILE(_prefetch)(FA__TILE(_source) source) {
     for (int panel = 0; panel < FA__SM90_PANELS(FA_COLS); panel++)
         fa_sm90_prefetch_box(FA__TILE(_map_of)(source, panel), panel * FA__SM90_PANEL, source.row, source.head, source.batch);
 }
-/* Starts the copy of a panel, 64 columns or the last ones, to where it would be loaded from, but for what lies outside the tensor, if a condition
- * holds. The row must not be negative: the engine takes that for an illegal instruction, where a load brings zeros. The engine
- * must see the panel (fa_sm90_proxy_fence() between what has written it and this call: by the writers before a barrier, or by the caller behind one), and the panel
- * must stay until NAME_sent() has returned. */
+/* Starts the copy of a panel, 64 columns or the last ones, to where it would be loaded from, but for what lies
+ * outside the tensor, if a condition holds. The row must not be negative: the engine takes that for an illegal
+ * instruction, where a load brings zeros. The engine must see the panel (fa_sm90_proxy_fence() between what has
+ * written it and this call: by the writers before a barrier, or by the caller behind one), and the panel must stay
+ * until NAME_sent() has returned. */
 FA__FN void FA__TILE(_send_panel)(const void *from, FA__TILE(_source) to, int panel, int condition) {
     fa_sm90_store_box_if(fa_sm90_shared_address(from), FA__TILE(_map_of)(to, panel), condition, panel * FA__SM90_PANEL, to.row, to.head, to.batch);
 }

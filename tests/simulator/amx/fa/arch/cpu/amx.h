@@ -1,4 +1,5 @@
-/* amx.h: the instruction layer of AMX in C, in place of include/fa's, so that what is built on it is tested on any processor with AVX-512. */
+/* amx.h: the instruction layer of AMX in C, in place of include/fa's, so that what is built on it is tested on any
+ * processor with AVX-512. */
 #ifndef FA_ARCH_CPU_AMX_H
 #define FA_ARCH_CPU_AMX_H
 

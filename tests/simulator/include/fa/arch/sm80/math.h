@@ -1,5 +1,5 @@
-/* arch/sm80/math.h of the simulator: exact but for one rounding, where the instructions are approximate; subnormal numbers are 0 where they
- * are to these. */
+/* arch/sm80/math.h of the simulator: exact but for one rounding, where the instructions are approximate; subnormal
+ * numbers are 0 where they are to these. */
 #ifndef FA_ARCH_SM80_MATH_H
 #define FA_ARCH_SM80_MATH_H
 

@@ -1,4 +1,5 @@
-/* arch/sm80/ops.h of the simulator: the instruction layer in C++. Functions mean what those of the library's file do; here is only what differs. */
+/* arch/sm80/ops.h of the simulator: the instruction layer in C++. Functions mean what those of the library's file
+ * do; here is only what differs. */
 #ifndef FA_ARCH_SM80_OPS_H
 #define FA_ARCH_SM80_OPS_H
 
@@ -112,7 +113,8 @@ FA__DEVICE void fa_sm80_ldmatrix_transposed(uint32_t *to, uint32_t address) {
 
 /* ---- products ---- */
 
-/* Two rows of `depth` times two columns, and what there is already. Four sums at a time, each of which waits for itself. */
+/* Two rows of `depth` times two columns, and what there is already. Four sums at a time, each of which waits for
+ * itself. */
 static inline void simulated_dots(float *c, const float *a0, const float *a1, const float *b0, const float *b1, int depth, int accumulate) {
     double c00 = accumulate ? c[0] : 0.0, c01 = accumulate ? c[1] : 0.0, c10 = accumulate ? c[2] : 0.0, c11 = accumulate ? c[3] : 0.0;
     for (int k = 0; k < depth; k++) {
@@ -121,7 +123,8 @@ static inline void simulated_dots(float *c, const float *a0, const float *a1, co
     }
     c[0] = (float)c00, c[1] = (float)c01, c[2] = (float)c10, c[3] = (float)c11;
 }
-/* A lane's four elements of C, from what the lanes have of A (words 0 to 3, of rows g and g + 8, two columns of 16 each) and of B (4 and 5). */
+/* A lane's four elements of C, from what the lanes have of A (words 0 to 3, of rows g and g + 8, two columns of 16
+ * each) and of B (4 and 5). */
 template <float (*WIDEN)(uint16_t)> static inline void simulated_mma16(float *c0, float *c1, float *c2, float *c3, const uint32_t *a, uint32_t b0, uint32_t b1) {
     const uint32_t own[6] = {a[0], a[1], a[2], a[3], b0, b1};
     const machine_words *all = machine_share(own, 6);

@@ -1,4 +1,5 @@
-/* arch/sm90/ops.h of the simulator: what sm_90a has besides, in C++. Functions mean what those of the library's file do. */
+/* arch/sm90/ops.h of the simulator: what sm_90a has besides, in C++. Functions mean what those of the library's file
+ * do. */
 #ifndef FA_ARCH_SM90_OPS_H
 #define FA_ARCH_SM90_OPS_H
 
@@ -60,8 +61,8 @@ FA__DEVICE void fa_sm90_wgmma_commit(void) { machine_products_commit(); }
 FA__DEVICE void fa_sm90_wgmma_wait(int pending) { machine_products_wait(pending < 0 ? 0 : pending > 2 ? 2 : pending); }
 FA__DEVICE uint64_t fa_sm90_descriptor(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
-/* Where the descriptor of an operand says that its element (row, k) is, if rows run along k; (k, row), if they run along the other side
- * (`along_rows`). There follow those along the row up to the next multiple of 8. */
+/* Where the descriptor of an operand says that its element (row, k) is, if rows run along k; (k, row), if they run
+ * along the other side (`along_rows`). There follow those along the row up to the next multiple of 8. */
 FA__DEVICE const uint16_t *simulated_elements(uint64_t descriptor, int along_rows, int row, int k) {
     const uint32_t low = (uint32_t)descriptor, high = (uint32_t)(descriptor >> 32);
     const uint32_t start = (low & 0x3FFFu) << 4, leading = (low >> 16 & 0x3FFFu) << 4, group = (high & 0x3FFFu) << 4;
@@ -79,7 +80,8 @@ template <float (*WIDEN)(uint16_t)> static void simulated_row(float *to, uint64_
         for (int i = 0; i < 8; i++) to[k + i] = WIDEN(from[i]);
     }
 }
-/* A thread's two rows of d (64 x n) = a (64 x 16) b (16 x n), plus d if `accumulate`: `held` has its part of a, if that is in registers. */
+/* A thread's two rows of d (64 x n) = a (64 x 16) b (16 x n), plus d if `accumulate`: `held` has its part of a, if
+ * that is in registers. */
 template <float (*WIDEN)(uint16_t)>
 static void simulated_wgmma(int n, int along_rows, float *d, uint64_t a, const uint32_t *held, uint64_t b, int accumulate) {
     const int lane = machine_lane(), first = (int)(threadIdx.x % 128 / 32 * 16) + lane / 4;
