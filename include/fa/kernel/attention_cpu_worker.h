@@ -80,8 +80,7 @@ FA__FN void FA__LOOP(_modify_rows)(float *s, const FA__PARAMS *p, fa_index at, f
  * cache, since the L1 cache has no room for it beside S and the product. */
 FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
     const fa_attention_args *a = &p->args;
-    const FA__ELEMENT *bias =
-        (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch + box.head * a->bias_stride_head;
+    const FA__ELEMENT *bias = FA__LOOP(_bias_of_head)(p, box);
     for (int row = box.queries.begin; row < box.queries.end; row++)
         for (int key = box.keys.begin; key < box.keys.end; key += 64 / (int)sizeof *bias)
             __builtin_prefetch(bias + row * a->bias_stride_query + key, 0, 2);
@@ -93,9 +92,7 @@ FA__FN void FA__LOOP(_prefetch_bias)(const FA__PARAMS *p, fa_box box) {
 FA__FN void FA__LOOP(_add_bias)(float *s, const FA__PARAMS *p, fa_box box, int rows) {
     enum { FA__FLOATS = FA__CPU_LANES(FA__ISA), FA__PIECE = FA_BLOCK_N <= 64 ? FA_BLOCK_N : FA_BLOCK_N % 64 ? 16 : 64 }; /* columns at once */
     const fa_attention_args *a = &p->args;
-    const FA__ELEMENT *bias = (const FA__ELEMENT *)a->bias + box.batch * a->bias_stride_batch +
-                              box.head * a->bias_stride_head + box.queries.begin * a->bias_stride_query +
-                              box.keys.begin;
+    const FA__ELEMENT *bias = FA__LOOP(_bias_of_head)(p, box) + box.queries.begin * a->bias_stride_query + box.keys.begin;
     const FA__CPU_OP(vec) scale = FA__CPU_OP(splat)(p->scale);
     for (int row = 0; row < rows; row += FA__FLOATS, bias += FA__FLOATS * a->bias_stride_query)
         for (int first = 0; first < FA_BLOCK_N; first += FA__PIECE) {

@@ -17,8 +17,15 @@
 #define FA__LEAVING_M FA__WORKER_M
 #endif
 
-/* To tiles and products: elements are kept as the matrix unit takes them, floats as pairs of halves
- * (arch/sm80/tile_pairs.h), FA_BF16 on a CPU as pairs of neighbours (arch/cpu/tile_amx.h). Not those of O. */
+#define FA__SUFFIX FA__CAT(FA__VARIANT, _otile)
+#define FA_ROWS FA__LEAVING_M
+#define FA_COLS FA_HEAD_DIM_V
+#define FA_OPERAND FA_OPERAND_A
+#define FA_LOADER FA__LOADER
+#include <fa/tile.h>
+
+/* To all other tiles and the products: elements are kept as the matrix unit takes them, floats as pairs of halves
+ * (arch/sm80/tile_pairs.h), FA_BF16 on a CPU as pairs of neighbours (arch/cpu/tile_amx.h). */
 #if FA__PAIRS || defined(FA__AMX)
 #define FA__PAIRED
 #endif
@@ -29,7 +36,9 @@
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
 
-#if FA__BY_EIGHT /* to the tile of K and its product, and to the tile of V, whose rows meet the same keys: rows of B in another order (arch/sm80/layout.h, FA__SM80_PERMUTED) */
+/* To the tile of K and its product, and to the tile of V, whose rows meet the same keys: rows of B in another order
+ * (arch/sm80/layout.h, FA__SM80_PERMUTED). */
+#if FA__BY_EIGHT
 #define FA__PERMUTED_KEYS
 #endif
 #define FA__SUFFIX FA__CAT(FA__VARIANT, _ktile)
@@ -45,21 +54,7 @@
 #define FA_OPERAND FA_OPERAND_BT
 #define FA_LOADER FA__LOADER
 #include <fa/tile.h>
-#undef FA__PERMUTED_KEYS
-#undef FA__PAIRED
-#define FA__SUFFIX FA__CAT(FA__VARIANT, _otile)
-#define FA_ROWS FA__LEAVING_M
-#define FA_COLS FA_HEAD_DIM_V
-#define FA_OPERAND FA_OPERAND_A
-#define FA_LOADER FA__LOADER
-#include <fa/tile.h>
 
-#if FA__PAIRS || defined(FA__AMX)
-#define FA__PAIRED
-#endif
-#if FA__BY_EIGHT
-#define FA__PERMUTED_KEYS
-#endif
 #define FA__SUFFIX FA__CAT(FA__VARIANT, _qk)
 #define FA_M FA__WORKER_M
 #define FA_N FA__PART_N
@@ -68,8 +63,8 @@
 #define FA_A FA_FRAGMENT
 #endif
 #include <fa/mma.h>
-
 #undef FA__PERMUTED_KEYS
+
 #define FA__SUFFIX FA__CAT(FA__VARIANT, _pv)
 #define FA_M FA__WORKER_M
 #define FA_N FA_HEAD_DIM_V
