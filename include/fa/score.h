@@ -24,7 +24,7 @@
  *
  * A hook runs on every element of every visited block: it should be a few instructions without branches. `at` always
  * lies inside the sequences. Shipped hooks find their parameters in `at.args`. NAME_forward() refuses a missing one (NULL, or
- * a softcap out of range); inside FA_SCORE_CHAIN, where the host cannot see it, NULL and a softcap of 0 or less give NaN.
+ * a softcap out of range); inside FA_SCORE_CHAIN, where the host cannot see it, NULL and a softcap that is not a positive number give NaN.
  */
 #ifndef FA_SCORE_H
 #define FA_SCORE_H

@@ -161,15 +161,17 @@ FA__FN void FA__SM(_init)(FA__SM(_state) * state) {
     }
 }
 
-/* How far the maximum may grow before the accumulators are rescaled, as a power of two. A stale maximum is exact in
- * the end, since it cancels; 2^8 keeps every term far from overflow (after FlashAttention-4). */
-#define FA__STALE_LIMIT 8.0f
 /* Whether the scores are known to be of half types. */
 #if defined(FA_DTYPE) && FA__IS_HALF
 #define FA__SM_HALF 1
 #else
 #define FA__SM_HALF 0
 #endif
+/* How far the maximum may grow before the accumulators are rescaled, as a power of two (after FlashAttention-4). A
+ * stale maximum cancels in the end, but for the roundings of exponents and of lse, which are as large as what
+ * cancels: half types do not see them, and 2^8 keeps every term far from overflow; elsewhere they would be several
+ * times those of an exact maximum. */
+#define FA__STALE_LIMIT (FA__SM_HALF ? 8.0f : 2.0f)
 
 /* What is added to a row's exponents, or if `wide` to its scores: finite even before any score is seen. */
 FA__FN float FA__SM(_offset_as)(float max, float scale_log2, int wide) {

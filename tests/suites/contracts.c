@@ -910,6 +910,26 @@ static void any_scale(const instance *of) {
     tap_ok(!wrong, "%s: scores that are alike at scales from 1e-30 to 1e30 (%d wrong)", of->name, wrong);
 }
 
+/* A maximum that grows by less than what rescales the accumulators at once, from an early key to a late one: nothing of
+ * lse is lost to the roundings of what cancels in the end. */
+static void late_maximum(const instance *of) {
+    enum { QUERIES = 500, KEYS = 512, EARLY = 3, LATE = 300 };
+    shape s = shape_plain(1, 1, 1, QUERIES, KEYS);
+    problem p = fresh(of, &s);
+    double off = 0;
+    p.args.scale = 1;
+    for (int c = 0; c < of->head_dim; c++) {
+        for (int i = 0; i < QUERIES; i++) problem_set(&p, &p.q, &p.args.q, 0, 0, i, c, c == 0 ? 1 : c == 1 ? (double)i / QUERIES : 0);
+        for (int j = 0; j < KEYS; j++) {
+            const double first = j == EARLY ? -2 : j == LATE ? 0.01 : -60;
+            problem_set(&p, &p.k, &p.args.k, 0, 0, j, c, c == 0 ? first : c == 1 && j == EARLY ? -3.3 : 0);
+        }
+    }
+    const int right = agrees(&p, 0, 0, &off);
+    tap_ok(right, "%s: a maximum that comes late: largest error %.2f of the allowed", of->name, off);
+    problem_delete(&p);
+}
+
 /* ALiBi so steep that a query has its nearest key alone. */
 static void steep_lines(const instance *of) {
     static const float slopes[] = {1e6f, 1e35f, 3e38f};
@@ -1951,6 +1971,7 @@ static void numerics(void) {
     large_scale(&half_key_bias, 200, 1);
     large_scale(&half_key_bias, 1, 12); /* rows of a warp are weighed once more together */
     any_scale(&plain);
+    late_maximum(&plain);
     any_scale(&half_causal);
     any_scale(&bf16_window);
     any_scale(&half_key_bias);
