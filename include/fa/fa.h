@@ -137,7 +137,7 @@ typedef enum fa_status {
     FA_ERROR_WORKSPACE,    /**< The workspace is missing, too small or not aligned: NAME_workspace() says what is needed. */
     FA_ERROR_NO_DEVICE,    /**< A GPU instance was called and there is no usable GPU or driver. */
     FA_ERROR_ARCHITECTURE, /**< The program holds no code for this GPU: the message names the flag to compile with. */
-    FA_ERROR_RESOURCE,     /**< A thread block needs more shared memory than the device has: the message says how much, and what to choose. */
+    FA_ERROR_RESOURCE,     /**< A thread block needs more than the device has, mostly shared memory: the message says how much. */
     FA_ERROR_CUDA          /**< The CUDA runtime refused: the message has its words. */
 } fa_status;
 

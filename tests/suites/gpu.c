@@ -118,6 +118,18 @@ FA_HOOK float away(const void *user, float score, fa_index at) {
 #define FA_BLOCK_N 64
 #define FA_WARPS 16
 #include <fa/attention.h>
+/* Two teams whose warpgroups skip tiles, and wait for the next tile of keys before they give back one of values. */
+#define FA_NAME g_skipping
+#define FA_DTYPE FA_BF16
+#define FA_HEAD_DIM 128
+#define FA_MASK fa_sliding_window
+#define FA_SCORE fa_key_bias
+#define FA_ARCH 90
+#define FA_BLOCK_M 128
+#define FA_BLOCK_N 32
+#define FA_WARPS 16
+#define FA_STAGES 3
+#include <fa/attention.h>
 /* Blocks of queries that take equally long, and those of a head whose length the host does not know, come in another
  * order. */
 #define FA_NAME g_window
@@ -195,6 +207,7 @@ static const instance prefix = {"g_prefix", MASK_prefix, SCORE_none, FA_BF16, 64
 static const instance line = {"g_line", MASK_full, SCORE_alibi, FA_BF16, 72, 72, g_line_forward, g_line_plan, g_line_workspace};
 static const instance biased = {"g_bias", MASK_full, SCORE_bias, FA_BF16, 128, 128, g_bias_forward, g_bias_plan, g_bias_workspace};
 static const instance one_team = {"g_team", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_team_forward, g_team_plan, g_team_workspace};
+static const instance skipping = {"g_skipping", MASK_window, SCORE_key_bias, FA_BF16, 128, 128, g_skipping_forward, g_skipping_plan, g_skipping_workspace};
 static const instance two_teams = {"g_teams", MASK_causal, SCORE_none, FA_BF16, 64, 64, g_teams_forward, g_teams_plan, g_teams_workspace};
 static const instance sent = {"g_sent", MASK_document, SCORE_none, FA_BF16, 128, 128, g_sent_forward, g_sent_plan, g_sent_workspace};
 static const instance sent_in_turn = {"g_sent_in_turn", MASK_full, SCORE_none, FA_F16, 128, 128, g_sent_in_turn_forward, g_sent_in_turn_plan, g_sent_in_turn_workspace};
@@ -301,6 +314,20 @@ static void windows(const instance *of) {
         passed = check_shape(of, &s, &random_numbers, &worst);
         tap_ok(passed, "%s: window %d, %d (largest error %.2g of what is allowed)", of->name,
                s.window_left, s.window_right, worst);
+    }
+}
+#endif
+
+#if TEST_SCHEDULE == 90
+/* A window whose lowest tiles half of a team's queries do not see. */
+static void skips(void) {
+    static const int left[] = {224, 255, 256, 287, 500};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        shape s = shape_plain(1, 3, 3, 1500, 1500);
+        double worst = 0;
+        s.window_left = left[i], s.window_right = 0;
+        const int passed = check_shape(&skipping, &s, &random_numbers, &worst);
+        tap_ok(passed, "%s: window %d (largest error %.2g of what is allowed)", skipping.name, left[i], worst);
     }
 }
 #endif
@@ -739,6 +766,7 @@ int main(void) {
     many_keys(&wide_causal);
     windows(&window);
     windows(&wide_window);
+    skips();
     rounds(&prefix);
     pairs(&prefix);
     packed(&documents, 50, 400, 600);

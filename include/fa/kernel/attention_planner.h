@@ -180,7 +180,7 @@ FA__FN int FA__LOOP(_kinds_of)(const FA__LOOP(_memory) * memory, const FA__PARAM
 /* The note of a part's warpgroup, made of that of a tile. It skips what it sees nothing of, but takes a tile of each
  * block, and if it can a block's first tile: otherwise it would have to know the note before it starts products. And
  * it skips fewer tiles in a row than V has buffers, since of the tile before them it still has to multiply weights
- * by V. `run`: how many it has skipped in a row. */
+ * by V, and may wait for the K of the tile after the next one before it does (attention_producers.h, FA__V_FIRST). `run`: how many it has skipped in a row. */
 FA__FN int FA__LOOP(_own_note)(int word, int kinds, int part, int *run) {
     const int first = word & FA__LOOP(_first), last = word & FA__LOOP(_last), kind = kinds >> part * FA__LOOP(_kind_bits);
     const int skipped = kind & FA__LOOP(_not_seen) && *run < FA_STAGES - 1 && !(last && (first || *run > 0)) && (FA__SKIPS_FIRST || !first);
@@ -201,8 +201,8 @@ FA__FN void FA__LOOP(_start_trip)(FA__LOOP(_walk) * walk, const FA__PARAMS *p, f
 }
 #endif
 
-/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block is one that
- * needs no mask, if there is one among the 32 that are looked at, or else one of which all parts see something:
+/* The next tile that holds a visible element, with the mask bit of a note, or -1. The first of a block (but with ALiBi, where the walk
+ * says which) is one that needs no mask, if there is one among the 32 that are looked at, or else one of which all parts see something:
  * consumers have most to do there, and rows that see nothing of their first tile would be weighed twice in the next
  * one. Where FA__ROUND_FIRST says so, it is the one with the roundest number, and the walk goes on from there. */
 FA__FN int FA__LOOP(_walk_next)(FA__LOOP(_walk) * walk, FA__LOOP(_memory) * memory, const FA__PARAMS *p, fa_box box, int first, int lane) {

@@ -94,7 +94,8 @@ FA__FN void FA__LOOP(_bring_v)(const FA__LOOP(_launch) * launch, FA__LOOP(_share
 FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared) * shared, int lane) {
     FA__LOOP(_block) block = {-1, 0, 0, 0}, of_v = block; /* of_v and due: the tile whose V is next */
     int blocks = 0, due = 0;
-    enum { FA__V_FIRST = FA__COLUMNS == FA__NEED_KEY_BIAS && FA_STAGES > 2 };
+    /* (Not where a warpgroup that has skipped as many tiles as it may waits for the next K before it gives back V.) */
+    enum { FA__V_FIRST = FA__COLUMNS == FA__NEED_KEY_BIAS && FA_STAGES > 2 && (FA__LATE_K || !FA__OWN_NOTES) };
     FA__LOOP(_key_biases) biases = FA__LOOP(_no_biases)(&launch->p);
     if (FA__LOOP(_first_q)) { /* before the planner has begun with its tiles */
         fa_sm90_mbarrier_wait(fa_sm90_shared_address(&shared->of_first), 0);
@@ -107,7 +108,7 @@ FA__FN void FA__LOOP(_bring)(const FA__LOOP(_launch) * launch, FA__LOOP(_shared)
         const int word = shared->note[at.slot][0], end = word & FA__LOOP(_end), begins = word & (FA__LOOP(_first) | FA__LOOP(_end));
         if (begins) {
             block = shared->block[blocks++ % FA__LOOP(_blocks)];
-            FA__LOOP(_begin_biases)(&biases, &launch->p, block);
+            if (!end) FA__LOOP(_begin_biases)(&biases, &launch->p, block);
         }
         const int q_due = begins && !(FA__LOOP(_first_q) && blocks == 1);
         if (q_due && FA__LOOP(_q_ahead)) FA__LOOP(_bring_q)(launch, shared, block, blocks - 1, lane);

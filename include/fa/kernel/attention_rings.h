@@ -83,7 +83,8 @@ typedef struct FA__LOOP(_shared) {
     float lse[FA__LOOP(_groups)][64]; /* of the block whose O is sent */
 #endif
     /* A tile of keys of such a block: its number << note_bits, and bits: the mask looks at it; it is the first or
-     * the last of its block; there are no more; the warpgroup sees nothing of it. */
+     * the last of its block; there are no more; the warpgroup sees nothing of it; ALiBi's lines bend in it (without
+     * FA__BENDS_APART the same bit as the first). */
     int note[FA__LOOP(_notes)][FA__READERS];
 #if FA__PLANS_TIGHT
     int run[FA__READERS]; /* the planner's */

@@ -3,8 +3,8 @@
  *
  * One thread block stays on each multiprocessor. It is a team, or two that share nothing but the multiprocessor
  * (FA__TEAMS), and each team works through its share of the blocks of FA_BLOCK_M queries. A warp, the planner, runs
- * ahead and writes a note for each tile of keys: which, whether the mask must look at it, whether it is the first or
- * last of its block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V
+ * ahead and writes a note for each tile of keys: which, whether the mask must look at it, or ALiBi's lines bend in
+ * it, whether it is the first or last of its block. A thread of another warp follows the notes and has the copy engine bring tiles of Q, K and V
  * into rings of buffers. One to three consumer warpgroups take 64 queries each and read the same tiles. Where that
  * pays, two more warps send their O.
  *
@@ -238,7 +238,7 @@ FA__FN void FA__LOOP(_weigh_again)(FA__LOOP(_consumer) * c, int behind) {
 }
 
 /* A step: P V of the current tile, Q K^T and the softmax of the next one. `inside`: both are of one block. `plain`:
- * no mask looks at the next one. `smooth`: what FA__SMOOTH says holds for it. */
+ * no mask looks at the next one, and no line bends in it. `smooth`: what FA__SMOOTH says holds for it. */
 FA__FN void FA__LOOP(_step)(FA__LOOP(_consumer) * c, int inside, int plain, int smooth) {
     enum { FA__K_STEP = (int)sizeof c->shared->k[0] / 16, FA__Q_STEP = (int)sizeof c->shared->q[0][0] / 16 };
     const int last = inside ? 0 : c->note & FA__LOOP(_last); /* the current tile is the last of its block, and the next one the first of its own */
@@ -339,8 +339,8 @@ FA__FN void FA__LOOP(_skip)(FA__LOOP(_consumer) * c) {
 }
 #endif
 
-/* What comes after the current tile: with bit _last, another block; otherwise _masked, a tile of this block that the
- * mask looks at, or 0, one that it does not. One number, since the compiler makes a branch of each question. */
+/* What comes after the current tile: with bit _last, another block; otherwise, with _masked or _bent, a tile of this
+ * block that the mask looks at, or in which lines bend, or 0, any other one. One number, since the compiler makes a branch of each question. */
 FA__FN int FA__LOOP(_ahead)(const FA__LOOP(_consumer) * c) {
     return (c->note & FA__LOOP(_last)) | (c->coming & (FA__LOOP(_masked) | FA__LOOP(_bent)));
 }
